@@ -320,13 +320,13 @@ fn no_server_is_an_error_that_says_so() {
 
 #[test]
 fn a_call_that_is_dropped_leaves_nothing_behind() {
-    let heard = Arc::new(Notify::new());
+    let arrival = Arc::new(Notify::new());
     let (dropped, until_dropped) = mpsc::channel();
-    let (hears, until_dropped) = (Arc::clone(&heard), Mutex::new(until_dropped));
+    let (arrived, until_dropped) = (Arc::clone(&arrival), Mutex::new(until_dropped));
     let (url, opened) = serve(move |mut stream, number| {
         if number == 0 {
             read_head(&mut stream);
-            hears.notify_one();
+            arrived.notify_one();
             until_dropped.lock().unwrap().recv().unwrap();
             return answer(&mut stream, "to nobody");
         }
@@ -335,7 +335,7 @@ fn a_call_that_is_dropped_leaves_nothing_behind() {
     let mut client = client(&url, HttpOptions::default());
     run(async {
         tokio::select! {
-            () = heard.notified() => {}
+            () = arrival.notified() => {}
             answered = get(&mut client, "/first") => panic!("it is not answered yet: {answered:?}"),
         }
         dropped.send(()).unwrap();
