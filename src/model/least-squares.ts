@@ -91,7 +91,7 @@ function leastSquares(columns: Columns, rightSide: readonly number[]): { solutio
   const left = [...rightSide];
   const rest = columns.map((column) => [...column]);
   const upper: number[][] = [];
-  const target: number[] = [];
+  const solution: number[] = [];
   for (const [index, column] of rest.entries()) {
     const length = lengthOf(column);
     const direction = column.map((value) => value / length);
@@ -101,9 +101,8 @@ function leastSquares(columns: Columns, rightSide: readonly number[]): { solutio
       return part;
     };
     upper.push([length, ...rest.slice(index + 1).map(takeOut)]);
-    target.push(takeOut(left));
+    solution.push(takeOut(left));
   }
-  const solution = target;
   for (let row = columns.length - 1; row >= 0; row -= 1) {
     for (let place = row + 1; place < columns.length; place += 1)
       solution[row]! -= upper[row]![place - row]! * solution[place]!;

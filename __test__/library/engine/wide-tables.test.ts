@@ -19,7 +19,6 @@ function tableOf(type: SqlType): TableDefinition {
   );
 }
 
-/** The milliseconds that work takes. */
 /** The milliseconds of some work: the least of several turns, since what runs beside it may delay one. */
 async function timeOf(work: () => unknown, turns = 1): Promise<number> {
   let least = Infinity;
