@@ -1,0 +1,49 @@
+/** The verdicts of bench/lab/lanes.mjs, and the size of a checkout. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { RISK } from '../../dist/stats/resampling.js';
+import { priorVariance } from '../../dist/stats/prior-variance.js';
+import { ratioInTurns, varianceBetween } from '../../dist/stats/ratio-in-turns.js';
+
+/** A rate below this part of the old one, and surely below it, is slower. */
+const SLOWER = 0.97;
+/** An interval that is wider decides nothing, unless all of it is above 1. */
+const WIDEST = 0.06;
+
+export const isWide = ({ low, high }) => low <= 1 && high - low > WIDEST;
+
+/** The verdict of the interval of a ratio of rates. */
+export function verdictOf({ ratio, low, high }) {
+  if (high < 1 && ratio < SLOWER) return 'slower';
+  if (isWide({ low, high })) return 'undecided';
+  return low > 1 ? 'faster' : 'same';
+}
+
+/**
+ * The ratios of several lanes with their intervals. `lanes` has for each lane a list for each round, with the ratios of its blocks. All
+ * intervals together miss a truth as seldom as one of 95%. How rounds differ is known better by all lanes than by one.
+ */
+export function intervalsOf(lanes) {
+  const prior = priorVariance(lanes.map(varianceBetween));
+  return lanes.map((rounds) => ratioInTurns(rounds, { risk: RISK / lanes.length, prior }));
+}
+
+const SOURCES = /\.(rs|ts|mts|mjs|js|cjs|tsx|c|py|sh)$/;
+const GENERATED = new Set(['index.d.ts', 'index.cjs', 'crossing.d.ts']);
+
+/** The size of a checkout: its source lines, their files, the crates, and the bytes of each addon in its root. */
+export function sizeOf(root) {
+  const files = execFileSync('git', ['-C', root, 'ls-files'], { encoding: 'utf8' }).split('\n');
+  const sources = files.filter((file) => SOURCES.test(file) && !GENERATED.has(file));
+  const lines = sources.map((file) => readFileSync(join(root, file), 'utf8').replace(/\n$/, '').split('\n').length);
+  const [, members] = /members = \[([^\]]*)\]/.exec(readFileSync(join(root, 'Cargo.toml'), 'utf8'));
+  const addons = readdirSync(root).filter((file) => file.endsWith('.node'));
+  return {
+    lines: lines.reduce((sum, count) => sum + count, 0),
+    files: sources.length,
+    crates: members.match(/"/g).length / 2,
+    ...Object.fromEntries(addons.map((file) => [`bytes of ${file}`, statSync(join(root, file)).size])),
+  };
+}

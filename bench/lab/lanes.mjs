@@ -1,0 +1,235 @@
+#!/usr/bin/env node
+/**
+ * Is a build slower than another one? `node bench/lab/lanes.mjs OLD NEW` compares two built checkouts on the headline lanes of the library and
+ * of the families of requests. It exits with 1 if a lane is slower, or undecided at the end.
+ *
+ * In each round a lane gets two new processes of each build. They take samples of the same work in turns, in random order, so that each
+ * block of samples has a ratio NEW/OLD, and one of the old build to itself as the control. A lane is slower if the whole interval of the
+ * ratio of its rates is below 1, and the ratio is below 0.97. It is undecided if the interval is wider than 0.06: it then gets more rounds,
+ * while there is time. The intervals hold for all lanes together. CPU time is that of all threads of a process.
+ *
+ *   --lane A,B             only these lanes; `--list` prints their names
+ *   --more                 the lanes of hyper, flight, sail, mysql, a Redis cluster and shards over gRPC instead
+ *   --minutes 15           the time after which no round begins
+ *   --rounds 6, --most 30  the fewest and the most rounds of a lane; --blocks 6: the blocks of a round
+ *   --plant LANE=0.05      the new build does so much more of the same work in each sample, to test this tool
+ *   --build-seconds 60,62  the seconds of both builds, for the table of sizes
+ *   --json FILE            a file for all samples and results
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { list, paragraph, renderTerminal, tableBlock, tableOf } from '../../dist/report/document.js';
+import { seededDraws, shuffled } from '../../dist/stats/random.js';
+import { LANES, MORE, SHARD_ROWS, UNITS } from './lanes-work.mjs';
+import { intervalsOf, isWide, sizeOf, verdictOf } from './lanes-verdict.mjs';
+
+const WORKER = fileURLToPath(new URL('lanes-work.mjs', import.meta.url));
+const SAMPLE_SECONDS = 0.05;
+/** The builds of the processes of a round, two of which open at a time. */
+const SIDES = ['old', 'new', 'new', 'old'];
+
+const DEFAULTS = { minutes: '15', rounds: '6', most: '30', blocks: '6', plant: '', 'build-seconds': '—,—' };
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: Object.fromEntries([
+    ...['list', 'more'].map((name) => [name, { type: 'boolean' }]),
+    ...['lane', 'json'].map((name) => [name, { type: 'string' }]),
+    ...Object.entries(DEFAULTS).map(([name, value]) => [name, { type: 'string', default: value }]),
+  ]),
+});
+const all = values.more ? MORE : LANES;
+if (values.list) {
+  console.log(all.map(({ name }) => name).join('\n'));
+  process.exit();
+}
+const names = values.lane?.split(',') ?? all.map(({ name }) => name);
+const lanes = [...LANES, ...MORE].filter(({ name }) => names.includes(name)).map((lane) => ({ ...lane, rounds: [] }));
+if (positionals.length !== 2 || lanes.length !== names.length) {
+  console.error(
+    'Usage: node bench/lab/lanes.mjs OLD NEW [--lane A,B]. --list prints the lanes. The head of the script has the options.',
+  );
+  process.exit(2);
+}
+const [rounds, most, blocks, minutes] = ['rounds', 'most', 'blocks', 'minutes'].map((name) => Number(values[name]));
+const roots = { old: resolve(positionals[0]), new: resolve(positionals[1]) };
+const plants = new Map(values.plant.split(',').map((plant) => plant.split('=')));
+const draw = seededDraws(Date.now());
+const servers = new Map();
+const end = performance.now() + minutes * 60_000;
+try {
+  let open = lanes;
+  for (let round = 1; round <= most && open.length > 0 && performance.now() < end; round += 1) {
+    for (const lane of open) if (performance.now() < end) await measure(lane);
+    if (round >= rounds) open = judged().flatMap(({ lane, rate }) => (isWide(rate) ? [lane] : []));
+    const left = ((end - performance.now()) / 60_000).toFixed(1);
+    console.error(`round ${round} is over, ${left} minutes are left, ${open.length} lanes go on`);
+  }
+} finally {
+  for (const server of servers.values()) await (await server).close?.();
+}
+process.exitCode = report(judged());
+
+/** Measures one round of a lane. A lane that a build lacks, or that fails, gets the reason, and no further round. */
+async function measure(lane) {
+  if (lane.out !== undefined) return;
+  const workers = [];
+  try {
+    if (lane.server !== undefined && !servers.has(lane.server)) servers.set(lane.server, await started(lane.server));
+    const { url } = servers.get(lane.server) ?? {};
+    for (const two of [SIDES.slice(0, 2), SIDES.slice(2)]) {
+      const opening = two.map((side) => startWorker(`${lane.name} of the ${side} build`));
+      workers.push(...opening);
+      const library = (side) => pathToFileURL(join(roots[side], 'dist/index.js')).href;
+      const answers = await Promise.all(
+        two.map((side, index) =>
+          opening[index].ask({ lane: lane.name, library: library(side), url, units: lane.units }),
+        ),
+      );
+      for (const [index, { lacks }] of answers.entries()) {
+        if (lacks !== undefined) throw Object.assign(new Error(`the ${two[index]} build: ${lacks}`), { isLack: true });
+      }
+      lane.units ??= UNITS * Math.max(1, Math.round(SAMPLE_SECONDS / answers[0].unitSeconds / UNITS));
+    }
+    const more = Math.round(lane.units * Number(plants.get(lane.name) ?? 0));
+    const samples = [];
+    for (let block = 0; block < blocks; block += 1) {
+      const ofBlock = [];
+      for (const index of shuffled([0, 1, 2, 3], draw)) {
+        ofBlock[index] = await workers[index].ask({ units: lane.units + (SIDES[index] === 'new' ? more : 0) });
+      }
+      samples.push(ofBlock);
+    }
+    lane.rounds.push(samples);
+  } catch (error) {
+    lane.out = `${error.isLack || error.code === 'BB_NOT_INSTALLED' ? 'lacking' : 'failed'}: ${error.message}`;
+    console.error(`${lane.name} is left out, ${lane.out}`);
+  } finally {
+    await Promise.all(workers.map(({ close }) => close()));
+  }
+}
+
+/** Starts a process that measures a lane. */
+function startWorker(what) {
+  const child = fork(WORKER, ['worker'], { execArgv: ['--expose-gc'] });
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the process of ${what} ended with the code ${code}`);
+  });
+  ended.catch(() => {});
+  const ask = async (message) => {
+    child.send(message);
+    return (await Promise.race([once(child, 'message'), ended]))[0];
+  };
+  const close = async () => {
+    if (child.connected) child.send({});
+    await ended.catch(() => {});
+  };
+  return { ask, close };
+}
+
+/** Starts a server for both builds, by the old build, so that only the clients differ. */
+async function started(kind) {
+  const from = (path) => import(pathToFileURL(join(roots.old, 'dist', path)).href);
+  if (kind === 'shards') {
+    const { crossing } = await from('crossing-addon.js');
+    const shards = await crossing.PrivateShards.start(3);
+    const client = await (await from('index.js')).ShardClient.connect(shards.urls);
+    await client.populate(SHARD_ROWS);
+    await client.close();
+    return { url: shards.urls, close: () => shards.stop() };
+  }
+  if (['hyper', 'flight', 'sail'].includes(kind)) {
+    const { connect, engineOf } = await from('library/engine/connection.js');
+    const connection = await connect(`${kind}:`);
+    return { url: engineOf(connection).address ?? undefined, close: () => connection.close() };
+  }
+  const { openTarget } = await from('families/requests/target-server.js');
+  const server = await openTarget(kind, {});
+  if (kind === 'mysql')
+    return { ...server, url: await (await from('families/sql/database.js')).ownDatabase(server.url) };
+  if (kind !== 'rest') return server;
+  const { RestInput } = await from('families/rest/data.js');
+  const input = new RestInput('pkread');
+  // Numbers of the same length, so that all answers have the same length.
+  const bodies = Array.from({ length: 64 }, (_, index) => input.read(100 + index));
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(server.url + input.path, { method: 'POST', headers, body: bodies[0] });
+  const bytes = (await answer.arrayBuffer()).byteLength;
+  return { ...server, url: { url: server.url, path: input.path, bodies, bytes } };
+}
+
+/** The intervals of all lanes so far: of the ratios of rates, of rates by CPU time, and of the old build to itself. */
+function judged() {
+  const measured = lanes.filter((lane) => lane.rounds.length > 0);
+  const mean = (a, b) => Math.sqrt(a * b);
+  const intervals = (ratioOf) =>
+    intervalsOf(
+      measured.map((lane) => lane.rounds.map((samples, round) => samples.map((each) => ratioOf(each, round)))),
+    );
+  const rateBy =
+    (key) =>
+    ([a, b, c, d]) =>
+      mean(a[key], d[key]) / mean(b[key], c[key]);
+  const [rates, cpus] = [intervals(rateBy('seconds')), intervals(rateBy('cpu'))];
+  // By turns, since the two open at different times.
+  const controls = intervals(([a, , , d], round) => (round % 2 === 0 ? a.seconds / d.seconds : d.seconds / a.seconds));
+  return measured.map((lane, index) => {
+    return { lane, rate: rates[index], cpu: cpus[index], control: controls[index], verdict: verdictOf(rates[index]) };
+  });
+}
+
+/** Prints the results. Returns the exit code. */
+function report(results) {
+  const shown = ({ ratio, low, high }) => `${ratio.toFixed(3)} (${low.toFixed(3)}–${high.toFixed(3)})`;
+  const table = tableOf(results, [
+    { title: 'Lane', of: ({ lane }) => lane.name },
+    { title: '>New / old', of: ({ rate }) => shown(rate) },
+    { title: '>By CPU time', of: ({ cpu }) => shown(cpu) },
+    { title: '>Old / old', of: ({ control }) => shown(control) },
+    { title: '>Rounds', of: ({ lane }) => String(lane.rounds.length) },
+    { title: 'Verdict', of: ({ verdict, cpu }) => verdict + (verdictOf(cpu) === 'slower' ? ', more CPU time' : '') },
+  ]);
+  const seconds = values['build-seconds'].split(',');
+  const sizes = ['old', 'new'].map((side, index) => ({
+    ...sizeOf(roots[side]),
+    'seconds of the build': seconds[index],
+  }));
+  const figures = [...new Set(sizes.flatMap(Object.keys))].map((name) => [
+    name,
+    ...sizes.map((size) => size[name] ?? '—'),
+  ]);
+  const left = lanes.filter(({ out }) => out !== undefined);
+  const of = (wanted) => results.filter(({ verdict }) => verdict === wanted).map(({ lane }) => lane.name);
+  const [slower, undecided] = [of('slower'), of('undecided')];
+  const wrong = results.filter(({ control }) => ['slower', 'faster'].includes(verdictOf(control))).length;
+  const failed = left.filter(({ out }) => out.startsWith('failed'));
+  process.stdout.write(
+    renderTerminal([
+      ...tableBlock(table),
+      ...tableBlock(
+        tableOf(
+          figures,
+          ['Size', '>Old', '>New'].map((title, at) => ({ title, of: (row) => String(row[at]) })),
+        ),
+      ),
+      paragraph(`Slower: ${slower.join(', ') || 'none'}. Undecided: ${undecided.join(', ') || 'none'}.`),
+      paragraph(`The control calls ${wrong} of ${results.length} lanes slower or faster, of which none is.`),
+      paragraph(`Servers are started by the old build for both builds: ${[...servers.keys()].join(', ') || 'none'}.`),
+      ...list(left.map(({ name, out }) => `${name} is left out, ${out}`)),
+    ]),
+  );
+  if (values.json !== undefined) {
+    const samples = results.map(({ lane: { name, units, rounds: taken }, ...each }) => ({
+      name,
+      units,
+      ...each,
+      rounds: taken,
+    }));
+    writeFileSync(values.json, JSON.stringify({ roots: Object.values(roots), sizes, left, lanes: samples }));
+  }
+  return slower.length + undecided.length + failed.length > 0 ? 1 : 0;
+}
