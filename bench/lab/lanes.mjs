@@ -23,7 +23,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { list, paragraph, renderTerminal, tableBlock, tableOf } from '../../dist/report/document.js';
+import { list, renderTerminal, tableBlock, tableOf } from '../../dist/report/document.js';
 import { seededDraws, shuffled } from '../../dist/stats/random.js';
 import { LANES, MORE, SHARD_ROWS, UNITS } from './lanes-work.mjs';
 import { intervalsOf, isWide, sizeOf, verdictOf } from './lanes-verdict.mjs';
@@ -72,7 +72,13 @@ try {
 } finally {
   for (const server of servers.values()) await (await server).close?.();
 }
+for (const lane of lanes) if (lane.rounds.length === 0) fail(lane, 'no time was left');
 process.exitCode = report(judged());
+
+function fail(lane, reason, isLack = false) {
+  lane.out ??= reason;
+  lane.hasFailed ??= !isLack;
+}
 
 /** Measures one round of a lane. A lane that a build lacks, or that fails, gets the reason, and no further round. */
 async function measure(lane) {
@@ -106,14 +112,13 @@ async function measure(lane) {
     }
     lane.rounds.push(samples);
   } catch (error) {
-    lane.out = `${error.isLack || error.code === 'BB_NOT_INSTALLED' ? 'lacking' : 'failed'}: ${error.message}`;
-    console.error(`${lane.name} is left out, ${lane.out}`);
+    fail(lane, error.message, error.isLack || error.code === 'BB_NOT_INSTALLED');
   } finally {
     await Promise.all(workers.map(({ close }) => close()));
   }
 }
 
-/** Starts a process that measures a lane. */
+/** Starts a process that measures a lane. It is killed if it does not end. */
 function startWorker(what) {
   const child = fork(WORKER, ['worker'], { execArgv: ['--expose-gc'] });
   const ended = once(child, 'exit').then(([code]) => {
@@ -122,11 +127,13 @@ function startWorker(what) {
   ended.catch(() => {});
   const ask = async (message) => {
     child.send(message);
-    return (await Promise.race([once(child, 'message'), ended]))[0];
+    const answer = once(child, 'message', { signal: AbortSignal.timeout(60_000) });
+    return (await Promise.race([answer, ended]))[0];
   };
   const close = async () => {
     if (child.connected) child.send({});
-    await ended.catch(() => {});
+    const killing = setTimeout(() => child.kill('SIGKILL'), 5000);
+    await ended.catch(() => clearTimeout(killing));
   };
   return { ask, close };
 }
@@ -193,43 +200,20 @@ function report(results) {
     { title: '>Rounds', of: ({ lane }) => String(lane.rounds.length) },
     { title: 'Verdict', of: ({ verdict, cpu }) => verdict + (verdictOf(cpu) === 'slower' ? ', more CPU time' : '') },
   ]);
-  const seconds = values['build-seconds'].split(',');
-  const sizes = ['old', 'new'].map((side, index) => ({
-    ...sizeOf(roots[side]),
-    'seconds of the build': seconds[index],
-  }));
-  const figures = [...new Set(sizes.flatMap(Object.keys))].map((name) => [
-    name,
-    ...sizes.map((size) => size[name] ?? '—'),
-  ]);
-  const left = lanes.filter(({ out }) => out !== undefined);
-  const of = (wanted) => results.filter(({ verdict }) => verdict === wanted).map(({ lane }) => lane.name);
-  const [slower, undecided] = [of('slower'), of('undecided')];
-  const wrong = results.filter(({ control }) => ['slower', 'faster'].includes(verdictOf(control))).length;
-  const failed = left.filter(({ out }) => out.startsWith('failed'));
-  process.stdout.write(
-    renderTerminal([
-      ...tableBlock(table),
-      ...tableBlock(
-        tableOf(
-          figures,
-          ['Size', '>Old', '>New'].map((title, at) => ({ title, of: (row) => String(row[at]) })),
-        ),
-      ),
-      paragraph(`Slower: ${slower.join(', ') || 'none'}. Undecided: ${undecided.join(', ') || 'none'}.`),
-      paragraph(`The control calls ${wrong} of ${results.length} lanes slower or faster, of which none is.`),
-      paragraph(`Servers are started by the old build for both builds: ${[...servers.keys()].join(', ') || 'none'}.`),
-      ...list(left.map(({ name, out }) => `${name} is left out, ${out}`)),
-    ]),
-  );
-  if (values.json !== undefined) {
-    const samples = results.map(({ lane: { name, units, rounds: taken }, ...each }) => ({
-      name,
-      units,
-      ...each,
-      rounds: taken,
-    }));
-    writeFileSync(values.json, JSON.stringify({ roots: Object.values(roots), sizes, left, lanes: samples }));
-  }
-  return slower.length + undecided.length + failed.length > 0 ? 1 : 0;
+  const [old, current] = [sizeOf(roots.old), sizeOf(roots.new)];
+  const sizes = Object.keys({ ...old, ...current }).map((name) => `${name}: ${old[name] ?? 0} → ${current[name] ?? 0}`);
+  const build = values['build-seconds'].split(',').join(' → ');
+  const left = lanes.filter(({ out }) => out !== undefined).map(({ name, out }) => `${name} is left out: ${out}`);
+  const bad = results.filter(({ verdict }) => ['slower', 'undecided'].includes(verdict));
+  const wrong = results.filter(({ control }) => ['slower', 'faster'].includes(verdictOf(control)));
+  const findings = [
+    `slower or undecided: ${bad.map(({ lane, verdict }) => `${lane.name} (${verdict})`).join(', ') || 'no lane'}`,
+    `the control, which is never slower or faster, is called so in ${wrong.length} of ${results.length} lanes`,
+    `servers, which the old build starts for both builds: ${[...servers.keys()].join(', ') || 'none'}`,
+  ];
+  const size = list([...sizes, `seconds of the build: ${build}`]);
+  process.stdout.write(renderTerminal([...tableBlock(table), ...list([...findings, ...left]), ...size]));
+  if (values.json !== undefined)
+    writeFileSync(values.json, JSON.stringify({ roots, results, left, sizes: [old, current] }));
+  return bad.length > 0 || lanes.some(({ hasFailed }) => hasFailed) ? 1 : 0;
 }
