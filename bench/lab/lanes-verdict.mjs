@@ -30,20 +30,18 @@ export function intervalsOf(lanes) {
   return lanes.map((rounds) => ratioInTurns(rounds, { risk: RISK / lanes.length, prior }));
 }
 
-const SOURCES = /\.(rs|ts|mts|mjs|js|cjs|tsx|c|py|sh)$/;
-const GENERATED = new Set(['index.d.ts', 'index.cjs', 'crossing.d.ts']);
+const SOURCES = /\.(rs|[cm]?[jt]s|tsx|c|py|sh)$/;
+const GENERATED = /^(index\.d\.ts|index\.cjs|crossing\.d\.ts)$/;
 
 /** The size of a checkout: its source lines, their files, the crates, and the bytes of each addon in its root. */
 export function sizeOf(root) {
   const files = execFileSync('git', ['-C', root, 'ls-files'], { encoding: 'utf8' }).split('\n');
-  const sources = files.filter((file) => SOURCES.test(file) && !GENERATED.has(file));
-  const lines = sources.map((file) => readFileSync(join(root, file), 'utf8').replace(/\n$/, '').split('\n').length);
+  const texts = files
+    .filter((file) => SOURCES.test(file) && !GENERATED.test(file))
+    .map((file) => readFileSync(join(root, file), 'utf8'));
   const [, members] = /members = \[([^\]]*)\]/.exec(readFileSync(join(root, 'Cargo.toml'), 'utf8'));
   const addons = readdirSync(root).filter((file) => file.endsWith('.node'));
-  return {
-    lines: lines.reduce((sum, count) => sum + count, 0),
-    files: sources.length,
-    crates: members.match(/"/g).length / 2,
-    ...Object.fromEntries(addons.map((file) => [`bytes of ${file}`, statSync(join(root, file)).size])),
-  };
+  const bytes = addons.map((file) => [`bytes of ${file}`, statSync(join(root, file)).size]);
+  const lines = texts.reduce((sum, text) => sum + text.replace(/\n$/, '').split('\n').length, 0);
+  return { lines, files: texts.length, crates: members.match(/"/g).length / 2, ...Object.fromEntries(bytes) };
 }

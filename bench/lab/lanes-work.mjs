@@ -53,19 +53,12 @@ async function openTable(lib, uri, rows) {
   const connection = await lib.connect(uri);
   const { int, double, bigInt, text } = lib.SqlType;
   const types = Object.entries({ id: int(), value: double(), time: bigInt(), name: text() });
-  const table = new lib.TableDefinition(
-    `lanes_${process.pid}`,
-    types.map(([name, type]) => ({ name, type, nullable: false })),
-  );
-  const columns = {
-    id: Int32Array.from(indices(rows)),
-    value: Float64Array.from(indices(rows)),
-    time: BigInt64Array.from(indices(rows), BigInt),
-    name: {
-      offsets: Int32Array.from(indices(rows + 1), (row) => row * NAME.length),
-      values: Buffer.from(NAME.repeat(rows)),
-    },
-  };
+  const definition = types.map(([name, type]) => ({ name, type, nullable: false }));
+  const table = new lib.TableDefinition(`lanes_${process.pid}`, definition);
+  const offsets = Int32Array.from(indices(rows + 1), (row) => row * NAME.length);
+  const name = { offsets, values: Buffer.from(NAME.repeat(rows)) };
+  const [id, value] = [Int32Array.from(indices(rows)), Float64Array.from(indices(rows))];
+  const columns = { id, value, time: BigInt64Array.from(id, BigInt), name };
   const create = () => connection.createTable(table, { mode: 'replace' });
   const fill = async () => {
     // Sail takes no rows.
@@ -311,24 +304,22 @@ async function sampleOf({ before, work, each }, units) {
   return { units, seconds, cpu: (user + system) / 1e6 };
 }
 
-/** Whether an error says that the build, or this machine, has no such lane. */
-const isLacking = ({ name, code }) => name === 'TypeError' || /^BB_(NOT_INSTALLED|ADDON_|UNSUPPORTED)/.test(code);
-
-/** Opens a lane and warms it up. Resolves to the seconds of a unit of work, or to the reason why the build lacks the lane. */
+/** Opens a lane and warms it up. Returns it with the seconds of a unit of work, or the reason why the build lacks the lane. */
 async function opened({ lane, library, url, units = UNITS }) {
-  let open;
+  const { open } = [...LANES, ...MORE].find(({ name }) => name === lane);
   try {
-    open = await [...LANES, ...MORE].find(({ name }) => name === lane).open(await import(library), url);
-    await sampleOf(open, UNITS);
+    const measured = await open(await import(library), url);
+    await sampleOf(measured, UNITS);
+    const end = performance.now() + WARM_UP_MS;
+    for (;;) {
+      const { seconds } = await sampleOf(measured, units);
+      if (performance.now() > end) return { measured, unitSeconds: seconds / units };
+    }
   } catch (error) {
-    if (!isLacking(error)) throw error;
-    return { answer: { lacks: error.message } };
+    if (error.name === 'TypeError' || /^BB_(NOT_INSTALLED|ADDON_|UNSUPPORTED)/.test(error.code))
+      return { lacks: error.message };
+    throw error;
   }
-  const end = performance.now() + WARM_UP_MS;
-  let sample;
-  do sample = await sampleOf(open, units);
-  while (performance.now() < end);
-  return { open, answer: { unitSeconds: sample.seconds / units } };
 }
 
 if (process.argv[2] === 'worker') {
@@ -336,11 +327,12 @@ if (process.argv[2] === 'worker') {
   process.once('disconnect', () => process.exit());
   process.on('message', async (message) => {
     if (message.lane !== undefined) {
-      measured = await opened(message);
-      process.send(measured.answer);
-    } else if (message.units !== undefined) process.send(await sampleOf(measured.open, message.units));
+      const { measured: open, ...answer } = await opened(message);
+      measured = open;
+      process.send(answer);
+    } else if (message.units !== undefined) process.send(await sampleOf(measured, message.units));
     else {
-      await measured.open?.close?.();
+      await measured?.close?.();
       process.exit();
     }
   });

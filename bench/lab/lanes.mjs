@@ -6,13 +6,13 @@
  * In each round a lane gets two new processes of each build. They take samples of the same work in turns, in random order, so that each
  * block of samples has a ratio NEW/OLD, and one of the old build to itself as the control. A lane is slower if the whole interval of the
  * ratio of its rates is below 1, and the ratio is below 0.97. It is undecided if the interval is wider than 0.06: it then gets more rounds,
- * while there is time. The intervals hold for all lanes together. CPU time is that of all threads of a process.
+ * while there is time. The intervals hold for all lanes together. The CPU time of all threads of a process counts.
  *
  *   --lane A,B             only these lanes; `--list` prints their names
  *   --more                 the lanes of hyper, flight, sail, mysql, a Redis cluster and shards over gRPC instead
  *   --minutes 15           the time after which no round begins
  *   --rounds 6, --most 30  the fewest and the most rounds of a lane; --blocks 6: the blocks of a round
- *   --plant LANE=0.05      the new build does so much more of the same work in each sample, to test this tool
+ *   --plant LANE=0.05      the new build does 5 % more of the same work in each sample: a test of this tool
  *   --build-seconds 60,62  the seconds of both builds, for the table of sizes
  *   --json FILE            a file for all samples and results
  */
@@ -51,13 +51,14 @@ const names = values.lane?.split(',') ?? all.map(({ name }) => name);
 const lanes = [...LANES, ...MORE].filter(({ name }) => names.includes(name)).map((lane) => ({ ...lane, rounds: [] }));
 if (positionals.length !== 2 || lanes.length !== names.length) {
   console.error(
-    'Usage: node bench/lab/lanes.mjs OLD NEW [--lane A,B]. --list prints the lanes. The head of the script has the options.',
+    'Usage: node bench/lab/lanes.mjs OLD NEW [--lane A,B]. --list prints the lanes, the script has the options.',
   );
   process.exit(2);
 }
 const [rounds, most, blocks, minutes] = ['rounds', 'most', 'blocks', 'minutes'].map((name) => Number(values[name]));
 const roots = { old: resolve(positionals[0]), new: resolve(positionals[1]) };
 const plants = new Map(values.plant.split(',').map((plant) => plant.split('=')));
+const sizes = [sizeOf(roots.old), sizeOf(roots.new)];
 const draw = seededDraws(Date.now());
 const servers = new Map();
 const end = performance.now() + minutes * 60_000;
@@ -200,9 +201,8 @@ function report(results) {
     { title: '>Rounds', of: ({ lane }) => String(lane.rounds.length) },
     { title: 'Verdict', of: ({ verdict, cpu }) => verdict + (verdictOf(cpu) === 'slower' ? ', more CPU time' : '') },
   ]);
-  const [old, current] = [sizeOf(roots.old), sizeOf(roots.new)];
-  const sizes = Object.keys({ ...old, ...current }).map((name) => `${name}: ${old[name] ?? 0} → ${current[name] ?? 0}`);
-  const build = values['build-seconds'].split(',').join(' → ');
+  const figures = Object.keys(Object.assign({}, ...sizes)).map((name) => [name, sizes.map((size) => size[name] ?? 0)]);
+  figures.push(['seconds of the build', values['build-seconds'].split(',')]);
   const left = lanes.filter(({ out }) => out !== undefined).map(({ name, out }) => `${name} is left out: ${out}`);
   const bad = results.filter(({ verdict }) => ['slower', 'undecided'].includes(verdict));
   const wrong = results.filter(({ control }) => ['slower', 'faster'].includes(verdictOf(control)));
@@ -211,9 +211,8 @@ function report(results) {
     `the control, which is never slower or faster, is called so in ${wrong.length} of ${results.length} lanes`,
     `servers, which the old build starts for both builds: ${[...servers.keys()].join(', ') || 'none'}`,
   ];
-  const size = list([...sizes, `seconds of the build: ${build}`]);
+  const size = list(figures.map(([name, both]) => `${name}: ${both.join(' → ')}`));
   process.stdout.write(renderTerminal([...tableBlock(table), ...list([...findings, ...left]), ...size]));
-  if (values.json !== undefined)
-    writeFileSync(values.json, JSON.stringify({ roots, results, left, sizes: [old, current] }));
+  if (values.json !== undefined) writeFileSync(values.json, JSON.stringify({ roots, results, left, sizes }));
   return bad.length > 0 || lanes.some(({ hasFailed }) => hasFailed) ? 1 : 0;
 }
