@@ -24,12 +24,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { list, renderTerminal, tableBlock, tableOf } from '../../dist/report/document.js';
+import { median } from '../../dist/stats/quantile.js';
 import { seededDraws, shuffled } from '../../dist/stats/random.js';
 import { LANES, MORE, SHARD_ROWS, UNITS } from './lanes-work.mjs';
 import { intervalsOf, isWide, sizeOf, verdictOf } from './lanes-verdict.mjs';
 
 const WORKER = fileURLToPath(new URL('lanes-work.mjs', import.meta.url));
 const SAMPLE_SECONDS = 0.05;
+const unitsFor = (unitSeconds) => UNITS * Math.max(1, Math.round(SAMPLE_SECONDS / unitSeconds / UNITS));
 /** The builds of the processes of a round, two of which open at a time. */
 const SIDES = ['old', 'new', 'new', 'old'];
 
@@ -100,7 +102,7 @@ async function measure(lane) {
       for (const [index, { lacks }] of answers.entries()) {
         if (lacks !== undefined) throw Object.assign(new Error(`the ${two[index]} build: ${lacks}`), { isLack: true });
       }
-      lane.units ??= UNITS * Math.max(1, Math.round(SAMPLE_SECONDS / answers[0].unitSeconds / UNITS));
+      lane.units ??= unitsFor(answers[0].unitSeconds);
     }
     const more = Math.round(lane.units * Number(plants.get(lane.name) ?? 0));
     const samples = [];
@@ -112,6 +114,8 @@ async function measure(lane) {
       samples.push(ofBlock);
     }
     lane.rounds.push(samples);
+    // A round says better than the warm-up before it how long the work takes, and each round may have units of its own.
+    lane.units = unitsFor(median(samples.flat().map(({ seconds, units }) => seconds / units)));
   } catch (error) {
     fail(lane, error.message, error.isLack || error.code === 'BB_NOT_INSTALLED');
   } finally {
