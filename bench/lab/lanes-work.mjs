@@ -5,7 +5,8 @@
 
 /** A sample is a multiple of this many units of work, so that 5 % more is a whole number of units as well. */
 export const UNITS = 20;
-const WARM_UP_MS = 250;
+/** The four processes of a round warm up at the same time. */
+const WARM_UP_MS = 400;
 
 /** The rows of a piece of input, the keys of a server, the keys of a batch, the points of a body, and the rows of shards. */
 const [PIECE, KEYS, BATCH, POINTS] = [5000, 1024, 64, 1000];
@@ -137,8 +138,8 @@ const ENGINE_LANES = {
   'objects-out': outOf(10_000, async (connection, sql) => sumOf(await connection.executeQuery(sql))),
   'chunks-out': outOf(10_000, streamed('chunks')),
   'cursor-out': outOf(20_000, streamed('cursor')),
-  'columns-out': outOf(100_000, columnar),
-  'arrow-out': outOf(100_000, arrow),
+  'columns-out': outOf(50_000, columnar),
+  'arrow-out': outOf(50_000, arrow),
 };
 
 const engine = (lib, uri, name) => ENGINE_LANES[name](lib, uri);

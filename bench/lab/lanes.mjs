@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 /**
  * Is a build slower than another one? `node bench/lab/lanes.mjs OLD NEW` compares two built checkouts on the headline lanes of the library and
- * of the families of requests. It exits with 1 if a lane is slower, or undecided at the end.
+ * of the families of requests. It exits with 1 if a lane is slower, fails, or is undecided at the end. On a machine that others use, let
+ * it go first: `chrt -r 5 node bench/lab/lanes.mjs OLD NEW`, as root.
  *
- * In each round a lane gets two new processes of each build. They take samples of the same work in turns, in random order, so that each
- * block of samples has a ratio NEW/OLD, and one of the old build to itself as the control. A lane is slower if the whole interval of the
- * ratio of its rates is below 1, and the ratio is below 0.97. It is undecided if the interval is wider than 0.06: it then gets more rounds,
- * while there is time. The intervals hold for all lanes together. The CPU time of all threads of a process counts.
+ * In each round a lane gets two new processes of each build. They take samples of the same work in turns, in random order. Each block of
+ * samples has a ratio NEW/OLD, and a ratio of the old build to itself as the control. A lane is slower if the whole interval of the ratio of
+ * its rates is below 1, and the ratio is below 0.97. It is undecided if the interval is wider than 0.06: it then gets more rounds, while there
+ * is time. The intervals hold for all lanes together. A lane that the old build lacks, or the machine, is named and left out.
  *
  *   --lane A,B             only these lanes; `--list` prints their names
  *   --more                 the lanes of hyper, flight, sail, mysql, a Redis cluster and shards over gRPC instead
@@ -32,7 +33,7 @@ import { intervalsOf, isWide, sizeOf, verdictOf } from './lanes-verdict.mjs';
 const WORKER = fileURLToPath(new URL('lanes-work.mjs', import.meta.url));
 const SAMPLE_SECONDS = 0.05;
 const unitsFor = (unitSeconds) => UNITS * Math.max(1, Math.round(SAMPLE_SECONDS / unitSeconds / UNITS));
-/** The builds of the processes of a round, two of which open at a time. */
+/** The builds of the processes of a round. */
 const SIDES = ['old', 'new', 'new', 'old'];
 
 const DEFAULTS = { minutes: '15', rounds: '6', most: '30', blocks: '6', plant: '', 'build-seconds': '—,—' };
@@ -57,7 +58,7 @@ if (positionals.length !== 2 || lanes.length !== names.length) {
   );
   process.exit(2);
 }
-const [rounds, most, blocks, minutes] = ['rounds', 'most', 'blocks', 'minutes'].map((name) => Number(values[name]));
+const [fewest, most, blocks, minutes] = ['rounds', 'most', 'blocks', 'minutes'].map((name) => Number(values[name]));
 const roots = { old: resolve(positionals[0]), new: resolve(positionals[1]) };
 const plants = new Map(values.plant.split(',').map((plant) => plant.split('=')));
 const sizes = [sizeOf(roots.old), sizeOf(roots.new)];
@@ -68,7 +69,7 @@ try {
   let open = lanes;
   for (let round = 1; round <= most && open.length > 0 && performance.now() < end; round += 1) {
     for (const lane of open) if (performance.now() < end) await measure(lane);
-    if (round >= rounds) open = judged().flatMap(({ lane, rate }) => (isWide(rate) ? [lane] : []));
+    if (round >= fewest) open = judged().flatMap(({ lane, rate }) => (isWide(rate) ? [lane] : []));
     const left = ((end - performance.now()) / 60_000).toFixed(1);
     console.error(`round ${round} is over, ${left} minutes are left, ${open.length} lanes go on`);
   }
@@ -78,31 +79,24 @@ try {
 for (const lane of lanes) if (lane.rounds.length === 0) fail(lane, 'no time was left');
 process.exitCode = report(judged());
 
-function fail(lane, reason, isLack = false) {
-  lane.out ??= reason;
-  lane.hasFailed ??= !isLack;
+/** Leaves a lane out. It fails if the reason is not one that the old build or the machine has. */
+function fail(lane, out, isExcused = false) {
+  if (lane.out === undefined) Object.assign(lane, { out, hasFailed: !isExcused });
 }
 
-/** Measures one round of a lane. A lane that a build lacks, or that fails, gets the reason, and no further round. */
+/** Measures one round of a lane, unless it is left out. */
 async function measure(lane) {
   if (lane.out !== undefined) return;
   const workers = [];
   try {
     if (lane.server !== undefined && !servers.has(lane.server)) servers.set(lane.server, await started(lane.server));
     const { url } = servers.get(lane.server) ?? {};
-    for (const two of [SIDES.slice(0, 2), SIDES.slice(2)]) {
-      const opening = two.map((side) => startWorker(`${lane.name} of the ${side} build`));
-      workers.push(...opening);
-      const library = (side) => pathToFileURL(join(roots[side], 'dist/index.js')).href;
-      const answers = await Promise.all(
-        two.map((side, index) =>
-          opening[index].ask({ lane: lane.name, library: library(side), url, units: lane.units }),
-        ),
-      );
-      for (const [index, { lacks }] of answers.entries()) {
-        if (lacks !== undefined) throw Object.assign(new Error(`the ${two[index]} build: ${lacks}`), { isLack: true });
-      }
-      lane.units ??= unitsFor(answers[0].unitSeconds);
+    workers.push(...SIDES.map((side) => startWorker(`${lane.name} of the ${side} build`)));
+    const libraries = SIDES.map((side) => pathToFileURL(join(roots[side], 'dist/index.js')).href);
+    const open = (worker, at) => worker.ask({ lane: lane.name, library: libraries[at], url, units: lane.units });
+    for (const [at, { lacks, unitSeconds }] of (await Promise.all(workers.map(open))).entries()) {
+      if (lacks !== undefined) return fail(lane, `the ${SIDES[at]} build lacks it: ${lacks}`, SIDES[at] === 'old');
+      lane.units ??= unitsFor(unitSeconds);
     }
     const more = Math.round(lane.units * Number(plants.get(lane.name) ?? 0));
     const samples = [];
@@ -117,7 +111,7 @@ async function measure(lane) {
     // A round says better than the warm-up before it how long the work takes, and each round may have units of its own.
     lane.units = unitsFor(median(samples.flat().map(({ seconds, units }) => seconds / units)));
   } catch (error) {
-    fail(lane, error.message, error.isLack || error.code === 'BB_NOT_INSTALLED');
+    fail(lane, error.message, error.code === 'BB_NOT_INSTALLED');
   } finally {
     await Promise.all(workers.map(({ close }) => close()));
   }
@@ -177,18 +171,11 @@ async function started(kind) {
 /** The intervals of all lanes so far: of the ratios of rates, of rates by CPU time, and of the old build to itself. */
 function judged() {
   const measured = lanes.filter((lane) => lane.rounds.length > 0);
-  const mean = (a, b) => Math.sqrt(a * b);
-  const intervals = (ratioOf) =>
-    intervalsOf(
-      measured.map((lane) => lane.rounds.map((samples, round) => samples.map((each) => ratioOf(each, round)))),
-    );
-  const rateBy =
-    (key) =>
-    ([a, b, c, d]) =>
-      mean(a[key], d[key]) / mean(b[key], c[key]);
-  const [rates, cpus] = [intervals(rateBy('seconds')), intervals(rateBy('cpu'))];
-  // By turns, since the two open at different times.
-  const controls = intervals(([a, , , d], round) => (round % 2 === 0 ? a.seconds / d.seconds : d.seconds / a.seconds));
+  const rounds = measured.map((lane) => lane.rounds);
+  const intervals = (ratioOf) => intervalsOf(rounds.map((each) => each.map((blocks) => blocks.map(ratioOf))));
+  const rates = intervals(([a, b, c, d]) => Math.sqrt((a.seconds * d.seconds) / (b.seconds * c.seconds)));
+  const cpus = intervals(([a, b, c, d]) => Math.sqrt((a.cpu * d.cpu) / (b.cpu * c.cpu)));
+  const controls = intervals(([a, , , d]) => a.seconds / d.seconds);
   return measured.map((lane, index) => {
     return { lane, rate: rates[index], cpu: cpus[index], control: controls[index], verdict: verdictOf(rates[index]) };
   });
