@@ -12,7 +12,7 @@ const WARM_UP_MS = 400;
 const [PIECE, KEYS, BATCH, POINTS] = [5000, 1024, 64, 1000];
 export const SHARD_ROWS = 20_000;
 /** The rows of an engine: fewer with a server, which takes longer for each. */
-const rowsIn = (uri, rows) => (/^(memory|embedded):/.test(uri) ? rows : rows / 10);
+const rowsIn = (uri, rows) => (/^(memory|embedded):/.test(uri) ? rows : rows / 20);
 const NAME = 'a name';
 /** The sum over rows of three numbers, each the index of its row, and of the length of a name. */
 const sumOfRows = (rows) => (3 * rows * (rows - 1)) / 2 + NAME.length * rows;
