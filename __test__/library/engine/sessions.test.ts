@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import {
+  ArrowInserter,
   attach,
   connect,
   type Connection,
@@ -156,3 +157,19 @@ test('columns of types of their own are written and read, in schemas and attache
   tooLarge.addRow([300]);
   await expect(tooLarge.execute()).rejects.toMatchObject({ code: 'BB_INVALID_VALUE' });
 });
+
+test.each(['USE s2', "SET search_path = 's2'", 'CREATE TEMP TABLE t (a INTEGER)'])(
+  'rows of an inserter go to the table that its name meant when it was made, not to that of a later %s',
+  async (later) => {
+    await connection.execute('CREATE SCHEMA s2; CREATE TABLE main.t (a INTEGER); CREATE TABLE s2.t (a INTEGER)');
+    const definition = new TableDefinition('t', [{ name: 'a', type: SqlType.int() }]);
+    const ipc = await connection.executeQueryToArrow('SELECT 7::INTEGER AS a');
+    const byRows = new RowInserter(connection, definition);
+    const byArrow = new ArrowInserter(connection, definition);
+    byRows.addRow([7]);
+    await connection.execute(later);
+    byArrow.insertData(ipc);
+    expect([await byRows.execute(), await byArrow.execute()]).toEqual([1, 1]);
+    expect(await valueOf(connection, '(SELECT count(*)::INTEGER FROM memory.main.t)')).toBe(2);
+  },
+);

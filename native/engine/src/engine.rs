@@ -168,8 +168,8 @@ pub trait Engine: Any + Send + Sync {
     }
 
     /// The same engine for one call. The call's place in the order of the session's calls is taken now, on whichever thread it will run.
-    /// The call is one of [`Engine::query`], [`Engine::execute`], or [`Engine::prepare`] with the first run of the statement. Later calls
-    /// wait until it has begun or is dropped. `None` if calls have no order.
+    /// The call is one of [`Engine::query`], [`Engine::execute`], [`Engine::ingest`], or [`Engine::prepare`] with the first run of the
+    /// statement. Later calls wait until it has begun or is dropped. `None` if calls have no order.
     fn in_turn(&self) -> Option<Arc<dyn Engine>> {
         None
     }
@@ -201,8 +201,8 @@ pub trait Engine: Any + Send + Sync {
     /// [`Error::Engine`] if the engine fails.
     fn drop_table(&self, name: &str) -> Result<bool>;
 
-    /// Begins an insert into the table `table.name`. The table must have the columns of `table`, and no others unless the engine has
-    /// [`Capabilities::some_columns`].
+    /// Begins an insert into the table that `table.name` means now. If another table gets that name later, the rows don't go there. The
+    /// table must have the columns of `table`, and no others unless the engine has [`Capabilities::some_columns`].
     ///
     /// # Errors
     /// [`Error::TableNotFound`] for an unknown table, [`Error::SchemaMismatch`] for other columns.
@@ -305,6 +305,11 @@ pub trait BatchStream: Send {
     /// # Errors
     /// [`Error::Engine`], [`Error::Cancelled`]. After an error the stream is at its end.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
+
+    /// Whether the rows are those of a change that is published. A cancellation comes too late then, and ends nothing.
+    fn is_published(&self) -> bool {
+        false
+    }
 }
 
 /// Takes the first rows of gathered batches, `most` at most, in the parts in which they lie.

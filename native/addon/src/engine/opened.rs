@@ -238,13 +238,13 @@ impl Engine {
     /// Begins an insert into the table `table.name`, which must have these columns.
     #[napi(catch_unwind)]
     pub fn inserter(&self, table: TableSpec) -> napi::Result<RawInserter> {
-        RawInserter::begin(self.get()?, table.try_into()?)
+        RawInserter::begin(self.in_turn()?, table.try_into()?)
     }
 
     /// Begins an insert in the naive lane. In all else like `inserter`.
     #[napi(catch_unwind)]
     pub fn naive_inserter(&self, table: TableSpec) -> napi::Result<NaiveInserter> {
-        NaiveInserter::begin(self.get()?, table.try_into()?)
+        NaiveInserter::begin(self.in_turn()?, table.try_into()?)
     }
 
     /// Runs a query, and resolves once its columns are known.

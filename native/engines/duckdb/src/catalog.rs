@@ -93,6 +93,12 @@ impl TablePath {
         }
     }
 
+    /// The identity of the table at this place, which another table of the same name does not have. `None` if there is no table.
+    pub(super) fn identity(&self, connection: &Connection) -> Result<Option<String>> {
+        let sql = format!("SELECT table_oid::VARCHAR FROM duckdb_tables() WHERE {}", self.condition());
+        texts(connection, &sql).map(|mut found| found.pop())
+    }
+
     /// The place as SQL writes it.
     pub(super) fn to_sql(&self) -> String {
         let table = identifier(&self.table);

@@ -8,6 +8,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::catalog::{self, InsertColumns, TablePath};
+use super::engine_error;
 use super::ffi::{Appender, Connection, DataChunk, LogicalType, c_string};
 use super::session::Session;
 use super::statement::Statements;
@@ -39,12 +40,15 @@ pub(super) struct EmbeddedIngest {
 }
 
 impl EmbeddedIngest {
-    /// Begins an insert into `table`. It must exist with its columns.
-    pub(super) fn begin(connection: &Connection, table: &TableDefinition) -> Result<Self> {
+    /// Begins an insert into the table that `find` finds. It must have the columns of `table`.
+    pub(super) fn begin(
+        connection: &Connection,
+        table: &TableDefinition,
+        find: impl FnOnce(&Connection) -> Result<TablePath>,
+    ) -> Result<Self> {
         table.validate()?;
         connection.run(c"BEGIN TRANSACTION")?;
-        let begun =
-            TablePath::find(connection, &table.name).and_then(|path| Self::begin_at(connection.clone(), &path, table));
+        let begun = find(connection).and_then(|path| Self::begin_at(connection.clone(), &path, table));
         // The connection may belong to a session, and the session goes on.
         begun.inspect_err(|_| drop(connection.run(c"ROLLBACK")))
     }
@@ -232,7 +236,15 @@ pub(super) enum SessionIngest {
     /// The table is one that all sessions see.
     Permanent(Box<EmbeddedIngest>),
     /// The table is the session's own.
-    Temporary { session: Arc<Session>, table: TableDefinition, schema: SchemaRef, batches: Vec<RecordBatch>, rows: u64 },
+    Temporary {
+        session: Arc<Session>,
+        table: TableDefinition,
+        path: TablePath,
+        identity: Option<String>,
+        schema: SchemaRef,
+        batches: Vec<RecordBatch>,
+        rows: u64,
+    },
 }
 
 impl SessionIngest {
@@ -240,23 +252,24 @@ impl SessionIngest {
     pub(super) fn begin(
         session: &Arc<Session>,
         connection: &Connection,
-        own: Connection,
+        own: &Connection,
         table: &TableDefinition,
     ) -> Result<Self> {
         table.validate()?;
         let (path, is_temporary) = TablePath::find(connection, &table.name)?.resolved(connection)?;
-        if is_temporary {
-            catalog::insert_columns(connection, &path, table)?;
-            return Ok(Self::Temporary {
-                session: Arc::clone(session),
-                table: table.clone(),
-                schema: table.to_arrow(),
-                batches: Vec::new(),
-                rows: 0,
-            });
+        if !is_temporary {
+            return Ok(Self::Permanent(Box::new(EmbeddedIngest::begin(own, table, |_| Ok(path))?)));
         }
-        own.run(c"BEGIN TRANSACTION")?;
-        Ok(Self::Permanent(Box::new(EmbeddedIngest::begin_at(own, &path, table)?)))
+        catalog::insert_columns(connection, &path, table)?;
+        Ok(Self::Temporary {
+            session: Arc::clone(session),
+            table: table.clone(),
+            identity: path.identity(connection)?,
+            path,
+            schema: table.to_arrow(),
+            batches: Vec::new(),
+            rows: 0,
+        })
     }
 }
 
@@ -276,9 +289,17 @@ impl Ingest for SessionIngest {
     fn commit(self: Box<Self>) -> Result<u64> {
         match *self {
             Self::Permanent(ingest) => ingest.commit(),
-            Self::Temporary { session, table, batches, .. } => {
+            Self::Temporary { session, table, path, identity, batches, .. } => {
                 let turn = session.turn(&CancelToken::default())?;
-                let mut ingest = Box::new(EmbeddedIngest::begin(turn.connection(), &table)?);
+                let mut ingest = Box::new(EmbeddedIngest::begin(turn.connection(), &table, |connection| {
+                    if path.identity(connection)? == identity {
+                        return Ok(path);
+                    }
+                    Err(engine_error(format!(
+                        "the temporary table \"{}\" was dropped, replaced or altered before its insert ended",
+                        table.name
+                    )))
+                })?);
                 for batch in batches {
                     ingest.write(&batch)?;
                 }

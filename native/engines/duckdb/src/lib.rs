@@ -139,8 +139,15 @@ impl EmbeddedEngine {
         self.session.is_some() && statements.iter().any(changes)
     }
 
-    /// Checks that no statement keeps a plan in SQL which could not be run safely once its tables are dropped.
+    /// Checks that no statement keeps a plan in SQL which could not be run safely once its tables are dropped, or changed.
     fn check_kept_plans(&self, statements: &[sql_text::Statement<'_>], connection: &Connection) -> Result<()> {
+        if statements.iter().any(sql::keeps_statistics) {
+            return Err(Error::Unsupported(
+                "PREPARE of a statement that reads a table and has no parameter: DuckDB would run it by the old statistics of the table; use \
+                 the connection's method prepare, which plans it again for each run"
+                    .to_owned(),
+            ));
+        }
         let keeps = |statement| sql::keeps_catalog_entries(statement, || self.hidden.exists(connection));
         if !statements.iter().any(keeps) {
             return Ok(());
@@ -271,11 +278,13 @@ impl Engine for EmbeddedEngine {
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
         let own = self.database.connect()?;
-        match (self.call()?, &self.session) {
-            (Call::InSession(turn), Some(session)) => {
-                Ok(Box::new(SessionIngest::begin(session, turn.connection(), own, table)?))
+        let cancel = CancelToken::default();
+        match (self.connections().ticket(), &self.session) {
+            (Some(ticket), Some(session)) if ticket.finds_session(&cancel)? => {
+                Ok(Box::new(SessionIngest::begin(session, ticket.turn(&cancel)?.connection(), &own, table)?))
             }
-            _ => Ok(Box::new(EmbeddedIngest::begin(&own, table)?)),
+            // Later calls wait until the table is found: they may give its name to another one.
+            (_ticket, _) => Ok(Box::new(EmbeddedIngest::begin(&own, table, |own| TablePath::find(own, &table.name))?)),
         }
     }
 
@@ -357,10 +366,7 @@ fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
         return Err(no_transaction());
     }
     let streams = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT;
-    let pending = statement.start(streams)?;
-    // A cancellation before the start has interrupted nothing.
-    cancel.check()?;
-    let mut result = pending.finish()?;
+    let mut result = statement.run(streams, cancel)?;
     let returns_changed = statement.changes_rows() && result.returns_rows();
     if returns_changed || streams {
         let mut rows = 0;

@@ -6,7 +6,7 @@ use super::ffi::{Connection, Database, c_string};
 use super::hidden::{Hidden, note};
 use super::only_statement::{Facts, OnlyStatement};
 use super::session::{Session, Ticket, Turn};
-use super::statement::{Pending, Prepared, Statements};
+use super::statement::{Prepared, Statements};
 use super::stream::{EmbeddedStream, described};
 use super::transaction::Transaction;
 use super::vector::{Mapping, mapping};
@@ -62,11 +62,16 @@ impl Connections {
         }
     }
 
+    /// The place of the call in the order of the session's calls. `None` without a session.
+    pub(super) fn ticket(&self) -> Option<Ticket> {
+        let session = self.session.as_ref()?;
+        let taken = self.place.upgrade().and_then(|place| lock(&place).take());
+        Some(taken.unwrap_or_else(|| session.ticket()))
+    }
+
     /// The turn of a call that begins the session, or finds one.
     fn turn(&self, begins_session: bool, cancel: &CancelToken) -> Result<Option<Turn>> {
-        let Some(session) = &self.session else { return Ok(None) };
-        let taken = self.place.upgrade().and_then(|place| lock(&place).take());
-        let ticket = taken.unwrap_or_else(|| session.ticket());
+        let Some(ticket) = self.ticket() else { return Ok(None) };
         if begins_session || ticket.finds_session(cancel)? { ticket.turn(cancel).map(Some) } else { Ok(None) }
     }
 
@@ -79,7 +84,7 @@ impl Connections {
     }
 }
 
-/// A prepared statement with its connection. DuckDB itself plans it again when a table was changed or a value has another type.
+/// A prepared statement with its connection. DuckDB itself plans it again when the catalog was changed, and for each run with parameters.
 pub(super) struct EmbeddedStatement {
     // The plan comes first, so that it is dropped before its connection.
     planned: Option<Prepared>,
@@ -179,7 +184,9 @@ impl EmbeddedStatement {
         work: impl FnOnce(&Facts, &Prepared, Option<Transaction>) -> Result<T>,
     ) -> Result<T> {
         let is_planned_anew = self.facts.is_planned_anew || self.connections.hidden.exists(&self.connection);
-        if is_planned_anew {
+        // DuckDB 1.5.6 runs a plan without parameters again as it is, though the plan depends on the statistics of the rows that the tables had
+        // (duckdb/duckdb#23704). It would miss rows, and count rows that are not there.
+        if is_planned_anew || self.parameters.is_empty() {
             self.planned = None;
         }
         let (mut transaction, anew) = (None, if self.planned.is_some() { None } else { Some(self.parse()?) });
@@ -221,7 +228,7 @@ impl EmbeddedStatement {
             let sql = c_string(&format!("SELECT CAST($1 AS {})", expected.as_ref()?), "the conversion").ok()?;
             let cast = Statements::parse(&self.connection, &sql).ok()?.prepare(0).ok()?;
             cast.bind(1, value).ok()?;
-            match cast.start(false).and_then(Pending::finish) {
+            match cast.run(false, &CancelToken::default()) {
                 Err(Error::Engine { message, .. }) => Some(unusable_parameter(index + 1, message)),
                 _ => None,
             }

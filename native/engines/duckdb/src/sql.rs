@@ -96,6 +96,18 @@ pub(super) fn keeps_catalog_entries(statement: &Statement<'_>, are_hidden: impl 
     }
 }
 
+/// Whether the statement keeps a plan that depends on the rows which its tables have now. DuckDB 1.5.6 plans a kept statement again for its
+/// parameters, but runs one without parameters by the old statistics of its tables (duckdb/duckdb#23704).
+pub(super) fn keeps_statistics(statement: &Statement<'_>) -> bool {
+    let has_parameter = || {
+        tokens(statement.text, postgres_token)
+            .any(|(kind, place)| kind == TokenKind::Other && matches!(&statement.text[place], "$" | "?"))
+    };
+    statement.keyword == "PREPARE"
+        && ["FROM", "UPDATE", "TABLE", "MERGE"].iter().any(|word| has_word(statement.text, word))
+        && !has_parameter()
+}
+
 /// Whether the statement may make a view or a macro that hides such a function, and whether that may be a temporary one.
 pub(super) fn hides_catalog_entries(statement: &Statement<'_>) -> Option<bool> {
     match statement.keyword.as_str() {

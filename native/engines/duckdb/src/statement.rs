@@ -7,6 +7,7 @@ use super::engine_error;
 use super::ffi::{Connection, DataChunk, LogicalType, borrowed_text};
 use super::library as duckdb;
 use boundary_bench_engine::{Value, unusable_parameter};
+use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
 impl Connection {
@@ -193,19 +194,31 @@ impl Prepared {
         taken == duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_TZ
     }
 
-    /// Starts the statement. An interrupt takes effect from here on. An earlier one is lost.
-    pub(super) fn start(&self, streaming: bool) -> Result<Pending> {
-        let mut raw = ptr::null_mut();
-        // SAFETY: the statement lives. `raw` receives an object that we own, also after a failure.
+    /// Runs the statement to its end or, if it streams, to its first rows. An interrupt before its start is lost. So a token that is
+    /// cancelled by then interrupts here, and the caller's hook interrupts from then on.
+    ///
+    /// A statement that was started always runs to its end, which may be the interrupt. If the pending result of DuckDB 1.5.6 is destroyed
+    /// before, its tasks keep the database open, with the lock on its file, after the last connection is closed.
+    pub(super) fn run(&self, streaming: bool, cancel: &CancelToken) -> Result<QueryResult> {
+        let mut pending = Pending(ptr::null_mut());
+        // SAFETY: the statement lives. `pending` receives an object that it owns, also after a failure.
         let state = unsafe {
             if streaming {
-                duckdb::duckdb_pending_prepared_streaming(self.raw, &raw mut raw)
+                duckdb::duckdb_pending_prepared_streaming(self.raw, &raw mut pending.0)
             } else {
-                duckdb::duckdb_pending_prepared(self.raw, &raw mut raw)
+                duckdb::duckdb_pending_prepared(self.raw, &raw mut pending.0)
             }
         };
-        let pending = Pending { raw, connection: self.connection.clone(), runs_alone: true };
-        if state == duckdb::DuckDBSuccess { Ok(pending) } else { Err(pending.error()) }
+        if state != duckdb::DuckDBSuccess {
+            return Err(pending.error());
+        }
+        if cancel.is_cancelled() {
+            self.connection.interrupt();
+        }
+        let mut result = QueryResult::empty(&self.connection);
+        // SAFETY: the pending result lives. The result is destroyed by its owner, also after a failure.
+        let state = unsafe { duckdb::duckdb_execute_pending(pending.0, &raw mut result.raw) };
+        if state == duckdb::DuckDBSuccess { Ok(result) } else { Err(result.error()) }
     }
 }
 
@@ -222,39 +235,21 @@ impl Drop for Prepared {
     }
 }
 
-/// A statement that was started. DuckDB's threads run it already. It ends with its owner, unless it has a result.
-pub(super) struct Pending {
-    raw: duckdb::duckdb_pending_result,
-    connection: Connection,
-    /// Whether nothing else would end the statement.
-    runs_alone: bool,
-}
+/// A statement that was started. DuckDB's threads run it already.
+struct Pending(duckdb::duckdb_pending_result);
 
 impl Pending {
-    /// Runs the statement to its end or, if it streams, to its first rows.
-    pub(super) fn finish(mut self) -> Result<QueryResult> {
-        self.runs_alone = false;
-        let mut result = QueryResult::empty(&self.connection);
-        // SAFETY: the pending result lives. The result is destroyed by its owner, also after a failure.
-        let state = unsafe { duckdb::duckdb_execute_pending(self.raw, &raw mut result.raw) };
-        if state == duckdb::DuckDBSuccess { Ok(result) } else { Err(result.error()) }
-    }
-
     fn error(&self) -> Error {
         // SAFETY: the pending result lives and owns the message.
-        let problem = unsafe { duckdb::duckdb_pending_error(self.raw) };
+        let problem = unsafe { duckdb::duckdb_pending_error(self.0) };
         engine_error(borrowed_text(problem, "the statement can't be started"))
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        // Without an interrupt, the next use of the connection waits for the threads that run the statement.
-        if self.runs_alone {
-            self.connection.interrupt();
-        }
         // SAFETY: owned by us and destroyed once.
-        unsafe { duckdb::duckdb_destroy_pending(&raw mut self.raw) }
+        unsafe { duckdb::duckdb_destroy_pending(&raw mut self.0) }
     }
 }
 
@@ -343,6 +338,8 @@ mod tests {
     use std::sync::{Arc, mpsc};
     use std::time::Duration;
 
+    use boundary_bench_kernel::testing::Folder;
+
     use super::super::ffi::{Database, c_string};
     use super::*;
 
@@ -351,7 +348,7 @@ mod tests {
         let connection = Arc::new(Database::open(c":memory:", &[]).unwrap()).connect().unwrap();
         let sql = c_string("SELECT * FROM range(1000000)", "a query").unwrap();
         let statement = Statements::parse(&connection, &sql).unwrap().prepare(0).unwrap();
-        let mut result = statement.start(true).unwrap().finish().unwrap();
+        let mut result = statement.run(true, &CancelToken::default()).unwrap();
         // As a thread of DuckDB does when it fails.
         connection.interrupt();
         let error = loop {
@@ -365,22 +362,34 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_that_is_dropped_before_its_result_ends() {
-        let (ended, end) = mpsc::channel();
-        std::thread::spawn(move || {
-            let connection = Arc::new(Database::open(c":memory:", &[]).unwrap()).connect().unwrap();
-            // Runs for minutes.
-            let sql = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 42";
-            let statement =
-                Statements::parse(&connection, &c_string(sql, "a query").unwrap()).unwrap().prepare(0).unwrap();
-            let pending = statement.start(true).unwrap();
-            // A thread of DuckDB takes the work up.
-            std::thread::sleep(Duration::from_millis(200));
-            drop(pending);
-            drop(statement);
-            drop(connection);
-            ended.send(()).unwrap();
-        });
-        assert_eq!(end.recv_timeout(Duration::from_secs(20)), Ok(()));
+    fn a_statement_that_is_cancelled_at_its_start_lets_its_file_go() {
+        let cancelled = CancelToken::default();
+        cancelled.cancel();
+        let usual = CancelToken::default();
+        // The command and the queries run for minutes if they are not cancelled. The result of the last one is left after its first rows.
+        for (sql, streaming, cancel) in [
+            ("INSERT INTO t SELECT range FROM range(100000000000)", false, &cancelled),
+            ("SELECT count(*) FROM range(100000000000) WHERE hash(range) = 42", false, &cancelled),
+            ("SELECT count(*) FROM range(100000000000) WHERE hash(range) = 42", true, &cancelled),
+            ("SELECT range FROM range(100000000000)", true, &usual),
+        ] {
+            let folder = Folder::new("cancelled");
+            let path = c_string(folder.file("db").to_str().unwrap(), "a path").unwrap();
+            let (ended, end) = mpsc::channel();
+            let theirs = cancel.clone();
+            std::thread::spawn(move || {
+                let connection = Arc::new(Database::open(&path, &[]).unwrap()).connect().unwrap();
+                connection.run(c"CREATE TABLE t (a BIGINT)").unwrap();
+                let statements = Statements::parse(&connection, &c_string(sql, "a statement").unwrap()).unwrap();
+                let result = statements.prepare(0).unwrap().run(streaming, &theirs);
+                let is_running = result.and_then(|mut result| result.fetch()).is_ok_and(|rows| rows.is_some());
+                drop(statements);
+                drop(connection);
+                // Waits for ever for a database whose closing has not ended.
+                drop(Database::open(&path, &[]).unwrap());
+                ended.send(is_running).unwrap();
+            });
+            assert_eq!(end.recv_timeout(Duration::from_secs(60)), Ok(!cancel.is_cancelled()), "{sql}");
+        }
     }
 }

@@ -41,6 +41,7 @@ pub(super) struct EmbeddedStream {
     /// The number of rows to allocate buffers for: the number in the last batch, or in the first chunk.
     expected_rows: usize,
     rows_before: u64,
+    is_published: bool,
     cancel: CancelToken,
     /// The hook that interrupts the query, while it runs: later, another statement may run on the connection.
     guard: Option<CancelGuard>,
@@ -88,9 +89,17 @@ impl EmbeddedStream {
         }
         // Rows that are changed are read before the change is published, so that no change is published whose rows can't be read.
         let transaction = transaction.map_or_else(|| Transaction::begin(&connection), Ok)?;
-        let mut stream = Self::run_reading(connection, statement, false, Some(transaction), options)?;
+        let mut stream = Self::run_reading(connection, statement, false, None, options)?;
         while stream.gather_batch() {}
-        stream.failed.take().map_or(Ok(stream), Err)
+        if let Some(error) = stream.failed.take() {
+            return Err(error);
+        }
+        // The last cancellation that counts. Later ones end nothing.
+        options.cancel.check()?;
+        stream.cancel = CancelToken::default();
+        stream.is_published = true;
+        transaction.commit()?;
+        Ok(stream)
     }
 
     /// Starts a query of the engine's own, whose text is right.
@@ -110,12 +119,7 @@ impl EmbeddedStream {
         let cancel = options.cancel.clone();
         let interrupted = connection.clone();
         let guard = cancel.on_cancel(move || interrupted.interrupt());
-        let mut result = interruptible(&cancel, || {
-            let pending = statement.start(streaming)?;
-            // A cancellation before the start has interrupted nothing.
-            cancel.check()?;
-            pending.finish()
-        })?;
+        let mut result = interruptible(&cancel, || statement.run(streaming, &cancel))?;
         if !streaming && !result.returns_rows() {
             return Err(not_a_query());
         }
@@ -132,6 +136,7 @@ impl EmbeddedStream {
             mappings,
             expected_rows: 0,
             rows_before: 0,
+            is_published: false,
             cancel,
             guard: Some(guard),
             connection,
@@ -262,6 +267,10 @@ impl BatchStream for EmbeddedStream {
             self.end();
         }
         batch
+    }
+
+    fn is_published(&self) -> bool {
+        self.is_published
     }
 }
 

@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, TimestampMicrosecondArray};
 use boundary_bench_duckdb::EmbeddedEngine;
+use boundary_bench_engine::lanes::inserter::Inserter;
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{BatchStream, CreateMode, Engine, QueryOptions, Value};
 use boundary_bench_kernel::Result;
@@ -319,4 +320,70 @@ fn temporary_tables_take_rows_by_their_full_names() {
         assert_eq!(insert(&engine, name, 0..3), 3, "{name}");
     }
     assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("9"));
+}
+
+/// Begins an insert into `t`, then runs `later`, then inserts. The call for the insert is made first, on whichever thread it begins.
+fn insert_before(engine: &Arc<dyn Engine>, later: &str, rows: i32) -> Result<u64> {
+    let inserter = Inserter::begin(engine.in_turn().unwrap(), table("t")).unwrap();
+    execute(engine, later);
+    let values: ArrayRef = Arc::new(Int32Array::from_iter_values(0..rows));
+    inserter.write(RecordBatch::try_new(table("t").to_arrow(), vec![values]).unwrap())?;
+    inserter.execute()
+}
+
+#[test]
+fn rows_go_to_the_table_that_its_name_meant_when_the_insert_was_made() {
+    // In a session that exists, and in one that `later` begins.
+    for (before, later) in [
+        ("SET VARIABLE x = 1", "USE s2"),
+        ("SET VARIABLE x = 1", "SET schema = 's2'"),
+        ("SET VARIABLE x = 1", "CREATE TEMP TABLE t (x INTEGER)"),
+        ("SELECT 1", "USE s2"),
+        ("SELECT 1", "SET search_path = 's2'"),
+        ("SELECT 1", "CREATE TEMP TABLE t (x INTEGER)"),
+    ] {
+        for rows in [3, 70_000] {
+            let engine = session();
+            execute(&engine, "CREATE SCHEMA s2; CREATE TABLE main.t (x INTEGER); CREATE TABLE s2.t (x INTEGER)");
+            execute(&engine, before);
+            assert_eq!(insert_before(&engine, later, rows).unwrap(), u64::try_from(rows).unwrap(), "{later}");
+            assert_eq!(
+                value(&engine, "SELECT count(*) FROM memory.main.t"),
+                Some(rows.to_string()),
+                "{before}, {later}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_row_goes_to_a_table_that_took_the_name_of_another() {
+    for (before, later) in [
+        ("CREATE TABLE t (x INTEGER)", "DROP TABLE t; CREATE TABLE t (x INTEGER)"),
+        ("CREATE TABLE t (x INTEGER)", "ALTER TABLE t RENAME TO u; CREATE TABLE t (x INTEGER)"),
+        ("CREATE TEMP TABLE t (x INTEGER)", "DROP TABLE t; CREATE TEMP TABLE t (x INTEGER)"),
+        ("CREATE TEMP TABLE t (x INTEGER)", "CREATE TABLE memory.main.t (x INTEGER); DROP TABLE temp.t"),
+        ("CREATE TEMP TABLE t (x INTEGER)", "ALTER TABLE t RENAME TO u; CREATE TABLE memory.main.t (x INTEGER)"),
+    ] {
+        let engine = session();
+        execute(&engine, before);
+        let inserted = insert_before(&engine, later, 3);
+        assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("0"), "{later}: {inserted:?}");
+        let is_kept =
+            value(&engine, "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'u'").as_deref() == Some("1");
+        // The table itself may still take the rows, under its new name.
+        assert!(
+            inserted.is_err() || (is_kept && value(&engine, "SELECT count(*) FROM u").as_deref() == Some("3")),
+            "{later}"
+        );
+    }
+    let engine = session();
+    execute(&engine, "CREATE TEMP TABLE t (x INTEGER)");
+    let mut ingest = engine.ingest(&table("t")).unwrap();
+    let values: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+    ingest.write(&RecordBatch::try_new(table("t").to_arrow(), vec![values]).unwrap()).unwrap();
+    engine.end_session();
+    execute(&engine, "CREATE TABLE t (x INTEGER)");
+    assert!(ingest.commit().is_err());
+    assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("0"));
 }

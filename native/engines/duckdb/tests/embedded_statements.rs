@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use boundary_bench_duckdb::EmbeddedEngine;
 use boundary_bench_engine::lanes::ipc;
@@ -228,6 +228,44 @@ fn statements_over_sequences_survive_their_end() {
         let error = statement.query(&[], &QueryOptions::default()).err().unwrap();
         assert_eq!(error.code(), "BB_ENGINE", "{sql}");
     }
+}
+
+#[test]
+fn a_statement_without_parameters_answers_from_the_rows_of_its_run() {
+    let cancel = CancelToken::default();
+    let in_session = engine().session().unwrap();
+    in_session.execute("SET VARIABLE x = 1", &cancel).unwrap();
+    for engine in [engine(), in_session] {
+        let execute = |sql: &str| engine.execute(sql, &cancel).unwrap();
+        execute("CREATE TABLE jobs (id INTEGER, done INTEGER); INSERT INTO jobs VALUES (1, 0), (2, 0), (3, 0)");
+        let ids = |statement: &mut Box<dyn Statement>| -> Vec<i32> {
+            let batches = collect(statement.query(&[], &QueryOptions::default()).unwrap().as_mut()).unwrap();
+            batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int32Type>().values().to_vec()).collect()
+        };
+        let prepare = |sql: &str| engine.prepare(sql, &cancel).unwrap();
+        let mut open = prepare("SELECT count(*)::INTEGER FROM jobs WHERE done = 0");
+        let mut failed = prepare("SELECT id FROM jobs WHERE done = 2");
+        let mut grouped = prepare("SELECT max(id) FROM jobs GROUP BY done ORDER BY 1");
+        let mut joined = prepare("SELECT a.id FROM jobs a JOIN jobs b ON a.id = b.id + 1 WHERE b.done = 1 ORDER BY 1");
+        let mut stored = prepare("INSERT INTO jobs SELECT id + 10, done FROM jobs WHERE done = 2 RETURNING id");
+        let mut mended = prepare("UPDATE jobs SET done = 3 WHERE done = 2");
+        let mut purged = prepare("DELETE FROM jobs WHERE done = 1");
+        let run = |statement: &mut Box<dyn Statement>| statement.execute(&[], &cancel).unwrap();
+        assert_eq!((ids(&mut open), ids(&mut failed), ids(&mut joined)), (vec![3], vec![], vec![]));
+        assert_eq!((ids(&mut grouped), ids(&mut stored), run(&mut mended), run(&mut purged)), (vec![3], vec![], 0, 0));
+        execute("INSERT INTO jobs VALUES (4, 1), (5, 1), (6, 2)");
+        assert_eq!((ids(&mut open), ids(&mut failed), ids(&mut joined)), (vec![3], vec![6], vec![5, 6]));
+        assert_eq!((ids(&mut grouped), ids(&mut stored)), (vec![3, 5, 6], vec![16]));
+        assert_eq!((run(&mut mended), run(&mut purged)), (2, 2));
+    }
+    // PREPARE in SQL keeps such a plan, and DuckDB runs it.
+    let session = engine().session().unwrap();
+    session.execute("CREATE TABLE t (a INTEGER)", &cancel).unwrap();
+    let refused = |sql: &str| session.execute(sql, &cancel).is_err_and(|error| error.code() == "BB_UNSUPPORTED");
+    assert!(
+        refused("PREPARE p AS SELECT * FROM t WHERE a = 1") && refused("PREPARE p AS UPDATE t SET a = 1 WHERE a = 2")
+    );
+    assert!(!refused("PREPARE p AS SELECT * FROM t WHERE a = ?") && !refused("PREPARE q AS INSERT INTO t VALUES (1)"));
 }
 
 #[test]
