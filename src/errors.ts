@@ -1,6 +1,9 @@
 /** The message of an error that has none. */
 const WITHOUT_MESSAGE = 'an error without a message';
 
+/** The outcome of work that was ended early: nothing was changed, or nobody knows. */
+export type Outcome = 'not executed' | 'unknown';
+
 /**
  * An error of this package. `code` is stable across releases and starts with `BB_`. The message is for people.
  *
@@ -20,15 +23,27 @@ export class BoundaryError extends Error {
   readonly code: string;
   /** Advice on what the user can do about the error, as a sentence. Absent if there is nothing. */
   readonly hint?: string;
+  /**
+   * The outcome of a call that a time-out, a signal or a close ended. `not executed`: the call has changed nothing. `unknown`: the server may
+   * have executed it. Absent for other errors, and if the call only read.
+   */
+  readonly outcome?: Outcome;
 
-  constructor(code: string, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
+  constructor(code: string, message: string, options: ErrorOptions = {}) {
     // An error that is made of something else must not be another error.
-    const { hint, cause } = (options as typeof options | null) ?? {};
+    const { hint, cause, outcome } = (options as ErrorOptions | null) ?? {};
     const text = typeof message === 'string' ? message : WITHOUT_MESSAGE;
     super(text, cause === undefined ? undefined : { cause });
     this.code = code;
     if (hint !== undefined) this.hint = hint;
+    if (outcome !== undefined) this.outcome = outcome;
   }
+}
+
+interface ErrorOptions {
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+  readonly outcome?: Outcome | undefined;
 }
 
 /** The code of an error that had none of our codes. */
@@ -56,10 +71,14 @@ export function checksumMismatch(problem: string, options?: { hint: string }): B
   return new BoundaryError('BB_CHECKSUM_MISMATCH', problem, options);
 }
 
-/** Splits `[BB_CODE] text` into its code and its text. `undefined` if the message has no code. */
-export function splitMessage(message: string): { code: string; text: string } | undefined {
-  const [, code, text] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(message) ?? [];
-  return code === undefined ? undefined : { code, text: text! };
+/**
+ * Splits `[BB_CODE] text` into its code and its text, and `[BB_CODE?] text` of a call that may have been executed or not. `undefined` if the
+ * message has no code.
+ */
+export function splitMessage(message: string): { code: string; text: string; outcome?: Outcome } | undefined {
+  const [, code, doubt, text] = /^\[(BB_[A-Z0-9_]+)(\??)\]\s*([\s\S]*)$/.exec(message) ?? [];
+  if (code === undefined) return undefined;
+  return doubt === '?' ? { code, text: text!, outcome: 'unknown' } : { code, text: text! };
 }
 
 const OUR_CODE = /^BB_[A-Z0-9_]+$/;
@@ -75,7 +94,7 @@ export function toBoundaryError(thrown: unknown): BoundaryError {
   if (thrown instanceof BoundaryError) return thrown;
   const { name, code, message, hint } = fieldsOf(thrown);
   const coded = splitMessage(message);
-  const options = { cause: thrown, hint };
+  const options = { cause: thrown, hint, outcome: coded?.outcome };
   if (code !== undefined && OUR_CODE.test(code)) return new BoundaryError(code, coded?.text ?? message, options);
   if (coded !== undefined) return new BoundaryError(coded.code, coded.text, options);
   if (code !== undefined && WRONG_TYPE.test(code)) return new BoundaryError('BB_INVALID_ARGUMENT', message, options);
@@ -88,19 +107,20 @@ export interface SentError {
   readonly code: string;
   readonly message: string;
   readonly hint?: string | undefined;
+  readonly outcome?: Outcome | undefined;
   /** Only if the channel of messages can clone it. */
   readonly cause?: unknown;
 }
 
 /** Any thrown value as the fields that a message carries. */
 export function sentError(thrown: unknown): SentError {
-  const { code, message, hint } = toBoundaryError(thrown);
-  return { code, message, hint };
+  const { code, message, hint, outcome } = toBoundaryError(thrown);
+  return { code, message, hint, outcome };
 }
 
 /** The error that a message carried. */
-export function receivedError({ code, message, hint, cause }: SentError): BoundaryError {
-  return new BoundaryError(code, message, { hint, cause });
+export function receivedError({ code, message, hint, outcome, cause }: SentError): BoundaryError {
+  return new BoundaryError(code, message, { hint, outcome, cause });
 }
 
 /** Does work, and throws its errors as `BoundaryError`s. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BoundaryError, toBoundaryError } from '../../src/errors.js';
+import { BoundaryError, receivedError, sentError, toBoundaryError } from '../../src/errors.js';
 
 describe('toBoundaryError', () => {
   it('lets a BoundaryError through', () => {
@@ -28,6 +28,13 @@ describe('toBoundaryError', () => {
     const error = toBoundaryError(thrown);
     expect(error).toBeInstanceOf(BoundaryError);
     expect({ code: error.code, message: error.message }).toEqual({ code, message });
+  });
+
+  it('knows an error after which nobody knows whether the work was done, also from another thread', () => {
+    const error = toBoundaryError(new Error('[BB_ABORTED?] the command was cancelled'));
+    expect(error).toMatchObject({ code: 'BB_ABORTED', message: 'the command was cancelled', outcome: 'unknown' });
+    expect(receivedError(sentError(error))).toMatchObject({ code: 'BB_ABORTED', outcome: 'unknown' });
+    expect('outcome' in toBoundaryError(new Error('[BB_ENGINE] refused'))).toBe(false);
   });
 
   it('keeps the cause, and survives an object that cannot be read', () => {

@@ -127,3 +127,64 @@ test('a time that passes while the loop is held up does not end what is done', a
   for await (const row of stream) rows.push(row);
   expect(rows).toEqual([{ one: 1 }]);
 });
+
+describe('a change', () => {
+  const INSERT = 'INSERT INTO t SELECT range::INTEGER FROM range(5000)';
+  const CHANGES: Record<string, (options: WorkOptions) => Promise<unknown>> = {
+    execute: (options) => connection.execute(INSERT, options),
+    executeQuery: (options) => connection.executeQuery(`${INSERT} RETURNING id`, options),
+    executeQueryToArrow: (options) => connection.executeQueryToArrow(`${INSERT} RETURNING id`, options),
+    chunks: async (options) => {
+      const rows = connection.executeQueryStream(`${INSERT} RETURNING id`, { ...options, batchRows: 1000 });
+      for await (const _ of rows.chunks());
+    },
+    executeQueryColumnar: async (options) => {
+      const chunks = connection.executeQueryColumnar(`${INSERT} RETURNING id`, { ...options, readAhead: false });
+      for await (const chunk of chunks) chunk.release();
+    },
+    prepared: async (options) => {
+      await using statement = await connection.prepare(`${INSERT} RETURNING id`);
+      await statement.executeQuery([], options);
+    },
+  };
+
+  test.each(Object.keys(CHANGES))('by %s that is reported as ended early was not executed', async (lane) => {
+    await connection.execute('CREATE TABLE t (id INTEGER)');
+    const ends = { stored: 0, ended: 0 };
+    let stored = 0n;
+    for (let attempt = 0; attempt < 200; attempt++) {
+      const abort = new AbortController();
+      // Turns of the event loop, so that the signal comes before, in and after the change, and while its rows are read.
+      let turns = attempt % 40;
+      const turn = (): unknown => (turns-- > 0 ? setImmediate(turn) : abort.abort());
+      turn();
+      const error: unknown = await CHANGES[lane]!({ signal: abort.signal }).catch((thrown: unknown) => thrown);
+      turns = 0;
+      const [{ n }] = (await connection.executeQuery<{ n: bigint }>('SELECT count(*) AS n FROM t')) as [{ n: bigint }];
+      if (error === undefined || !(error instanceof Error)) {
+        expect(n - stored).toBe(5000n);
+        ends.stored++;
+      } else {
+        expect(error).toMatchObject({ code: 'BB_ABORTED', outcome: 'not executed' });
+        expect(n - stored).toBe(0n);
+        ends.ended++;
+      }
+      stored = n;
+    }
+    expect(Math.min(ends.stored, ends.ended)).toBeGreaterThan(0);
+  });
+
+  test('that is ended while its rows are read is read to its end', async () => {
+    await connection.execute('CREATE TABLE t (id INTEGER)');
+    const abort = new AbortController();
+    let rows = 0;
+    for await (const chunk of connection
+      .executeQueryStream(`${INSERT} RETURNING id`, { batchRows: 1000, signal: abort.signal, timeoutMs: AMPLE })
+      .chunks()) {
+      rows += chunk.length;
+      abort.abort();
+    }
+    expect(rows).toBe(5000);
+    expect(handlesOf(connection).size).toBe(0);
+  });
+});

@@ -74,9 +74,12 @@ pub enum Error {
     /// The work exceeded its time-out.
     #[error("{0}")]
     Timeout(String),
-    /// The caller cancelled the work.
+    /// The caller cancelled the work. It has changed nothing.
     #[error("the query was cancelled")]
     Cancelled,
+    /// The caller cancelled a command that a server ran, and the server did not answer how the command ended.
+    #[error("the command was cancelled while the server ran it; it may have been executed or not")]
+    CancelledInDoubt,
     /// The inserter, stream or connection was closed before.
     #[error("{0} is closed")]
     Closed(&'static str),
@@ -94,6 +97,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error of a command that failed after its cancellation, by whether the server answered how the command ended.
+    #[must_use]
+    pub fn cancelled(is_answered: bool) -> Self {
+        if is_answered { Self::Cancelled } else { Self::CancelledInDoubt }
+    }
+
     /// The stable code of this kind of error.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -113,17 +122,19 @@ impl Error {
             Self::TooLarge(_) => "BB_TOO_LARGE",
             Self::Insecure(_) => "BB_INSECURE",
             Self::Timeout(_) => "BB_TIMEOUT",
-            Self::Cancelled => "BB_ABORTED",
+            Self::Cancelled | Self::CancelledInDoubt => "BB_ABORTED",
             Self::Closed(_) => "BB_CLOSED",
             Self::Io { .. } => "BB_IO",
             Self::Internal(_) => "BB_INTERNAL",
         }
     }
 
-    /// The text that crosses into JavaScript, as `[CODE] text`. There the library separates the code again.
+    /// The text that crosses into JavaScript, as `[CODE] text`, or as `[CODE?] text` if nobody knows whether the work was done. There the
+    /// library separates the code again.
     #[must_use]
     pub fn coded(&self) -> String {
-        format!("[{}] {self}", self.code())
+        let mark = if matches!(self, Self::CancelledInDoubt) { "?" } else { "" };
+        format!("[{}{mark}] {self}", self.code())
     }
 }
 

@@ -1,6 +1,6 @@
 import { rawShards } from '../../library/shards/raw-shards.js';
 import { explained } from '../../errors.js';
-import { abortedBy } from '../../library/crossing/cancellation.js';
+import { assertNotAborted } from '../../library/crossing/cancellation.js';
 import type { ShardClient } from '../../library/shards/shard-client.js';
 import type { ShardBatches } from '../../library/shards/shard-filling.js';
 import { ROW_BYTES, ShardRow } from '../../library/shards/shard-row.js';
@@ -103,5 +103,5 @@ export async function readAll(reader: HybridReader, client: ShardClient, signal?
 }
 
 function assertWanted(signal: AbortSignal): void {
-  if (signal.aborted) throw abortedBy(signal);
+  assertNotAborted(signal);
 }

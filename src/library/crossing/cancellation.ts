@@ -1,5 +1,5 @@
 import { addon, type Cancel } from '../../addon.js';
-import { ABORTED, BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { ABORTED, BoundaryError, type Outcome, TIMEOUT, toBoundaryError } from '../../errors.js';
 import { onAbort } from './abort-listeners.js';
 import { checkOptionNames, checkSignal, checkTimeout, type OptionChecks } from './options.js';
 import type { OpenHandle, OpenHandles } from './open-handles.js';
@@ -37,7 +37,7 @@ export class Cancellation implements OpenHandle {
 
   /** Throws `BB_ABORTED` if the signal is already aborted. */
   constructor(handles: OpenHandles, { signal, timeoutMs }: WorkOptions) {
-    if (signal?.aborted) throw abortedBy(signal);
+    assertNotAborted(signal);
     this.#handles = handles;
     this.#signal = signal;
     // Weak, since a long-lived signal or timer must not keep alive a query that its user has dropped.
@@ -75,6 +75,12 @@ export class Cancellation implements OpenHandle {
     this.#cancel('consumer');
   }
 
+  /** Lets nothing but the consumer end the work, whose changes are published. An end that came before this call came too late. */
+  settle(): void {
+    if (this.#cause !== 'consumer') this.#cause = undefined;
+    this.finish();
+  }
+
   /** Has something else end when the work is ended from JavaScript: at once if it was already. */
   onEnd(end: () => void): void {
     if (this.isCancelled) end();
@@ -90,20 +96,31 @@ export class Cancellation implements OpenHandle {
 
   /** Throws the reason if the work was ended by anyone but its consumer, who knows of it. */
   assertWanted(): void {
-    if (this.#cause === 'signal') throw abortedBy(this.#signal!);
-    if (this.#cause === 'timeout') throw timedOut(this.#timeoutMs!);
-    if (this.#cause === 'owner') throw new BoundaryError('BB_CLOSED', `${this.#handles.owner} was closed`);
+    const reason = this.#reason();
+    if (reason !== undefined) throw reason;
   }
 
-  /** The error to report for an error of the native work; undefined if the consumer ended the work. */
-  explain(thrown: unknown): BoundaryError | undefined {
+  /** The error to report for an error of the native work, which may have begun to return rows; undefined if the consumer ended the work. */
+  explain(thrown: unknown, hasBegun = false): BoundaryError | undefined {
     if (this.#cause === 'consumer') return undefined;
-    try {
-      this.assertWanted();
-    } catch (reason) {
-      return reason as BoundaryError;
+    const error = toBoundaryError(thrown);
+    // The token ended the work, which was undone, or the work found its engine closed. Otherwise it failed at that time.
+    const outcome = error.code === ABORTED || error.code === 'BB_CLOSED' ? 'not executed' : 'unknown';
+    return this.#reason(error.outcome ?? (hasBegun ? undefined : outcome)) ?? error;
+  }
+
+  /** The error of work that was ended by anyone but its consumer. */
+  #reason(outcome?: Outcome): BoundaryError | undefined {
+    switch (this.#cause) {
+      case 'signal':
+        return abortedBy(this.#signal!, outcome);
+      case 'timeout':
+        return timedOut(this.#timeoutMs!, 'the work', outcome);
+      case 'owner':
+        return new BoundaryError('BB_CLOSED', `${this.#handles.owner} was closed`, { outcome });
+      default:
+        return undefined;
     }
-    return toBoundaryError(thrown);
   }
 
   #cancel(cause: Cause): void {
@@ -140,7 +157,7 @@ export async function untilAborted<T>(signal: WebAbortSignal, work: (cancel: Can
     return await work(cancel);
   } catch (thrown) {
     const error = toBoundaryError(thrown);
-    throw error.code === ABORTED && signal.aborted ? abortedBy(signal) : error;
+    throw error.code === ABORTED && signal.aborted ? abortedBy(signal, 'unknown') : error;
   } finally {
     ignoreSignal();
   }
@@ -179,11 +196,21 @@ export function watchLimits(
 }
 
 /** The error of work that took longer than its time-out in milliseconds. */
-export function timedOut(ms: number, what = 'the work'): BoundaryError {
-  return new BoundaryError(TIMEOUT, `${what} took longer than its ${ms} ms`);
+export function timedOut(ms: number, what = 'the work', outcome?: Outcome): BoundaryError {
+  return new BoundaryError(TIMEOUT, `${what} took longer than its ${ms} ms`, { outcome });
 }
 
 /** The error of work that its signal ended. */
-export function abortedBy(signal: WebAbortSignal): BoundaryError {
-  return new BoundaryError(ABORTED, 'the work was aborted by its signal', { cause: signal.reason });
+export function abortedBy(signal: WebAbortSignal, outcome?: Outcome): BoundaryError {
+  return new BoundaryError(ABORTED, 'the work was aborted by its signal', { cause: signal.reason, outcome });
+}
+
+/** Throws `BB_ABORTED` for work whose signal is aborted before the work begins. */
+export function assertNotAborted(signal: WebAbortSignal | undefined): void {
+  if (signal?.aborted) throw abortedBy(signal, 'not executed');
+}
+
+/** The error that ended a call early, with the outcome of the call. */
+export function withOutcome({ code, message, hint, cause }: BoundaryError, outcome: Outcome): BoundaryError {
+  return new BoundaryError(code, message, { hint, cause, outcome });
 }

@@ -1,6 +1,6 @@
 import { addon, type Engine } from '../../addon.js';
 import { BoundaryError, invalidArgument, TIMEOUT, toBoundaryError } from '../../errors.js';
-import { abortedBy, readWorkOptions, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
+import { assertNotAborted, readWorkOptions, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
 import { describeValue } from '../crossing/describe-value.js';
 import {
   checkBoolean,
@@ -152,7 +152,7 @@ export class ConnectionPool implements AsyncDisposable {
   async acquire(options: WorkOptions = {}): Promise<PooledConnection> {
     const { signal, timeoutMs = this.#acquireTimeoutMs } = readWorkOptions(options);
     this.#assertOpen();
-    if (signal?.aborted) throw abortedBy(signal);
+    assertNotAborted(signal);
     const idle = this.#idle.at(-1);
     // Without the timer and the turns of those that must wait.
     if (this.#waiting.size === 0 && idle !== undefined && this.#isFresh(idle)) return this.#lend(this.#idle.pop()!.raw);

@@ -117,7 +117,7 @@ export class QueryRun {
       return undefined;
     } catch (thrown) {
       this.#end();
-      const error = this.#cancellation === undefined ? thrown : this.#cancellation.explain(thrown);
+      const error = this.#cancellation === undefined ? thrown : this.#cancellation.explain(thrown, true);
       if (error === undefined) return undefined;
       throw error;
     }
@@ -134,6 +134,7 @@ export class QueryRun {
     this.#cancellation = cancellation;
     try {
       const reader = await this.#source.start(this.#source.options, cancellation.token);
+      if (reader.isPublished) cancellation.settle();
       // Else a query that is broken off keeps its engine until V8 collects the reader.
       cancellation.onEnd(() => reader.cancel());
       return { reader, columns: fromColumnSpecs(reader.columns) };

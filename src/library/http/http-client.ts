@@ -1,6 +1,6 @@
 import { addon, type HttpOrigin } from '../../addon.js';
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
-import { abortedBy, readWorkOptions, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
+import { assertNotAborted, readWorkOptions, watchLimits, withOutcome, type WorkOptions } from '../crossing/cancellation.js';
 import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import type { HttpResponse, HttpResponses } from './http-responses.js';
 import {
@@ -185,7 +185,7 @@ export class HttpClient implements AsyncDisposable {
     resolve: (value: unknown) => void,
     reject: (error: BoundaryError) => void,
   ): void {
-    if (signal?.aborted) throw abortedBy(signal);
+    assertNotAborted(signal);
     this.#assertOpen();
     const call = new HttpCall(
       requests.length,
@@ -202,7 +202,7 @@ export class HttpClient implements AsyncDisposable {
     // Before the call is sent, since sending may answer it.
     const release = watchLimits({ signal, timeoutMs }, (reason) => {
       release();
-      reject(reason);
+      reject(withOutcome(reason, 'unknown'));
       this.#transport.cancel(call);
     });
     try {

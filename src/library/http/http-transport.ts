@@ -49,7 +49,7 @@ export class HttpCall extends DeadlineCall {
   }
 
   override expire(): void {
-    this.fail(timedOut(DEFAULT_TIMEOUT_MS));
+    this.fail(timedOut(DEFAULT_TIMEOUT_MS, 'the work', 'unknown'));
     this.#transport?.cancel(this);
   }
 

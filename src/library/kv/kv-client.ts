@@ -1,5 +1,5 @@
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
-import { abortedBy, readWorkOptions, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
+import { assertNotAborted, readWorkOptions, watchLimits, withOutcome, type WorkOptions } from '../crossing/cancellation.js';
 import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import { type ReplyForm, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
@@ -180,10 +180,12 @@ export class KvClient implements AsyncDisposable {
     options: WorkOptions,
   ): Promise<T> {
     const { signal, timeoutMs = this.#timeoutMs } = readWorkOptions(options);
-    if (signal?.aborted) throw abortedBy(signal);
+    assertNotAborted(signal);
     if (this.#isClosed) throw closed();
     let giveUp!: (error: BoundaryError) => void;
-    const ending = new Promise<never>((_resolve, reject) => (giveUp = reject));
+    const ending = new Promise<never>((_resolve, reject) => {
+      giveUp = (error) => reject(withOutcome(error, 'not executed'));
+    });
     // Marks a rejection as handled, since the promise may be awaited later or never.
     ending.catch(() => {});
     const release = watchLimits({ signal, timeoutMs }, (reason) => giveUp(reason));
@@ -201,7 +203,7 @@ export class KvClient implements AsyncDisposable {
         const call = new KvCall(answer, open, resolve as (value: unknown) => void, reject);
         open.send(call, kind, counts, own);
         giveUp = (error) => {
-          call.fail(error);
+          call.fail(withOutcome(error, 'unknown'));
           // The reply is still pending, and would delay the next calls on this connection.
           open.retire();
         };

@@ -3,7 +3,7 @@ import { types } from 'node:util';
 import type { Cancel, RawAggregate, RawShardClient } from '../../addon.js';
 import { rawShards } from './raw-shards.js';
 import { explained, explainedAsync, invalidArgument, toBoundaryError } from '../../errors.js';
-import { abortedBy, untilAborted, type WorkOptions } from '../crossing/cancellation.js';
+import { assertNotAborted, untilAborted, type WorkOptions } from '../crossing/cancellation.js';
 import { checkConnectTimeout, type ConnectOptions, connecting, connectTimeoutOf } from '../crossing/connecting.js';
 import { describeValue } from '../crossing/describe-value.js';
 import {
@@ -276,7 +276,7 @@ export class ShardClient implements AsyncDisposable {
    */
   async populate(rows: number, options: ShardPopulateOptions = {}): Promise<void> {
     const { signal, replace = false } = readOptions(options, POPULATE_OPTIONS);
-    if (signal?.aborted) throw abortedBy(signal);
+    assertNotAborted(signal);
     await ours((cancel) => this.#raw.populate(rows, replace, cancel), signal);
   }
 
@@ -286,7 +286,7 @@ export class ShardClient implements AsyncDisposable {
    */
   async populateFrom(shards: readonly ShardBatches[], options: ShardPopulateOptions = {}): Promise<void> {
     const { signal, replace = false } = readOptions(options, POPULATE_OPTIONS);
-    if (signal?.aborted) throw abortedBy(signal);
+    assertNotAborted(signal);
     await ours((cancel) => fillShards(this.#raw, shards, replace, cancel), signal);
   }
 
@@ -311,7 +311,7 @@ export class ShardClient implements AsyncDisposable {
 function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefined {
   if (options === undefined) return undefined;
   const { signal } = readOptions(options, CALL_OPTIONS);
-  if (signal?.aborted) throw abortedBy(signal);
+  assertNotAborted(signal);
   return signal;
 }
 

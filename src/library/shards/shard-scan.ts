@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RawShardClient, RawShardScan } from '../../addon.js';
 import { type BoundaryError, explained, toBoundaryError } from '../../errors.js';
 import { onAbort } from '../crossing/abort-listeners.js';
-import { abortedBy } from '../crossing/cancellation.js';
+import { abortedBy, assertNotAborted } from '../crossing/cancellation.js';
 import { ColumnarChunk } from '../engine/columnar-chunk.js';
 import { Frame } from '../engine/frame.js';
 import { SCAN_COLUMNS } from './shard-rows.js';
@@ -34,7 +34,7 @@ export class ShardScan implements AsyncIterable<ColumnarChunk> {
 
   async *#chunks(): AsyncGenerator<ColumnarChunk, void, undefined> {
     const signal = this.#signal;
-    if (signal?.aborted) throw abortedBy(signal);
+    assertNotAborted(signal);
     const scan = explained(() => this.#client.scan());
     // Weak, since a long-lived signal must not keep alive a scan that its user has dropped.
     const held = new WeakRef(scan);

@@ -1,7 +1,7 @@
 import { addon, type SqlLoop, type SqlShapes } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { connecting } from '../crossing/connecting.js';
-import { abortedBy, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
+import { assertNotAborted, watchLimits, withOutcome, type WorkOptions } from '../crossing/cancellation.js';
 import type { CellWriter } from '../engine/cell-writer.js';
 import { FrameMemory } from '../engine/frame.js';
 import { ANSWERED, errorOf, GONE, RESULT_WORDS } from '../crossing/result-frame.js';
@@ -168,7 +168,7 @@ export class SqlConnections {
   /** Runs a submission on a connection that runs nothing else in the meantime. */
   perform({ bytes, length }: CellWriter, options?: WorkOptions): Promise<ResultBytes> {
     return new Promise((resolve, reject) => {
-      if (options?.signal?.aborted) throw abortedBy(options.signal);
+      assertNotAborted(options?.signal);
       const call = new Call(resolve, reject);
       if (options !== undefined) call.limit(options, (error) => this.#giveUp(call, error));
       // Checked behind the reads of the caller's signal, whose getters may close the client.
@@ -234,6 +234,7 @@ export class SqlConnections {
   }
 
   #giveUp(call: Call, error: BoundaryError): void {
+    const wasSent = call.connection !== undefined;
     if (call.connection === undefined) {
       const place = this.#waiting.indexOf(call);
       if (place !== -1) this.#waiting.splice(place, 1);
@@ -241,7 +242,7 @@ export class SqlConnections {
       this.#loop.remove(call.connection);
       this.gone(call.connection);
     }
-    call.reject(error);
+    call.reject(withOutcome(error, wasSent ? 'unknown' : 'not executed'));
   }
 
   #forget(number: number): void {

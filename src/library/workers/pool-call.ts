@@ -1,5 +1,5 @@
 import type { BoundaryError } from '../../errors.js';
-import { abortedBy, timedOut, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
+import { assertNotAborted, timedOut, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
 
 /** A call of a function in a thread of a pool, from when it is asked for until it is over. */
 export class PoolCall {
@@ -16,7 +16,7 @@ export class PoolCall {
 
   /** Throws `BB_ABORTED` if the signal is already aborted. */
   constructor(name: string, argument: unknown, transfer: readonly unknown[], limits: WorkOptions) {
-    if (limits.signal?.aborted) throw abortedBy(limits.signal);
+    assertNotAborted(limits.signal);
     this.name = name;
     this.argument = argument;
     this.transfer = transfer;

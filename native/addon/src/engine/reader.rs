@@ -95,6 +95,12 @@ impl FrameReader {
         self.reader.columns().iter().map(ColumnSpec::from).collect()
     }
 
+    /// Whether the rows are those of a change that is published. A cancellation by the token comes too late then.
+    #[napi(getter)]
+    pub fn is_published(&self) -> bool {
+        self.reader.is_published()
+    }
+
     /// The next frame, or null at the end. Successive calls get the frames in the query's order. With several calls under way at
     /// once, it is unspecified which call gets which frame.
     #[napi(catch_unwind, ts_return_type = "Promise<ArrayBuffer | null>")]

@@ -29,7 +29,7 @@ pub(crate) fn status_of(error: &Error, shard: u32) -> Status {
         Error::Unsupported(_) => Code::Unimplemented,
         Error::NotEnoughMemory(_) => Code::ResourceExhausted,
         Error::Timeout(_) => Code::DeadlineExceeded,
-        Error::Cancelled => Code::Cancelled,
+        Error::Cancelled | Error::CancelledInDoubt => Code::Cancelled,
         Error::Connection(_) | Error::Closed(_) => Code::Unavailable,
         _ => Code::Internal,
     };

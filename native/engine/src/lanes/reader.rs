@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, mpsc};
 use crate::lanes::statement::BoundStatement;
 use crate::table::Column;
 use crate::{BatchStream, Engine, QueryOptions};
+use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result, lock};
 
@@ -31,6 +32,7 @@ pub struct QueryReader<T> {
     options: QueryOptions,
     source: Source<T>,
     columns: Vec<Column>,
+    is_published: bool,
 }
 
 /// The source of the next result.
@@ -79,20 +81,24 @@ impl<T: Send + 'static> QueryReader<T> {
         let (sender, receiver) = mpsc::channel(AHEAD);
         // The reader is made before the wait, so that a caller who drops this future ends the query.
         let source = Source::Ahead(Mutex::new(receiver));
-        let mut reader = Self { options, source, columns: Vec::new() };
+        let mut reader = Self { options, source, columns: Vec::new(), is_published: false };
         let (columns_sender, columns_receiver) = tokio::sync::oneshot::channel();
         let theirs = reader.options.clone();
         std::thread::Builder::new()
             .name("bb-query".to_owned())
             .spawn(move || {
                 let mut columns_sender = Some(columns_sender);
+                let mut cancel = theirs.cancel.clone();
                 let ended = catch_panic(|| {
                     query.query(&theirs, |stream| {
+                        if stream.is_published() {
+                            cancel = CancelToken::default();
+                        }
                         if let Some(sender) = columns_sender.take() {
-                            let _ = sender.send(Ok(stream.columns().to_vec()));
+                            let _ = sender.send(Ok((stream.columns().to_vec(), stream.is_published(), cancel.clone())));
                         }
                         while let Some(batch) = stream.next_batch()? {
-                            if theirs.cancel.is_cancelled() || sender.blocking_send(Ok(transform(batch)?)).is_err() {
+                            if cancel.is_cancelled() || sender.blocking_send(Ok(transform(batch)?)).is_err() {
                                 break;
                             }
                         }
@@ -104,13 +110,13 @@ impl<T: Send + 'static> QueryReader<T> {
                     match columns_sender.take() {
                         Some(sender) => drop(sender.send(Err(error))),
                         // The reader of a cancelled query knows of it, and may leave the queue full for ever.
-                        None if theirs.cancel.is_cancelled() => {}
+                        None if cancel.is_cancelled() => {}
                         None => drop(sender.blocking_send(Err(error))),
                     }
                 }
             })
             .map_err(|error| Error::Internal(format!("no thread for the query: {error}")))?;
-        reader.columns =
+        (reader.columns, reader.is_published, reader.options.cancel) =
             columns_receiver.await.map_err(|_| Error::Internal("the query's thread ended early".to_owned()))??;
         Ok(reader)
     }
@@ -120,12 +126,21 @@ impl<T: Send + 'static> QueryReader<T> {
     #[must_use]
     pub fn on_demand(
         stream: Box<dyn BatchStream>,
-        options: QueryOptions,
+        mut options: QueryOptions,
         transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
     ) -> Self {
-        let columns = stream.columns().to_vec();
+        let (columns, is_published) = (stream.columns().to_vec(), stream.is_published());
+        if is_published {
+            options.cancel = CancelToken::default();
+        }
         let pull = OnDemand { stream, transform: Box::new(transform) };
-        Self { options, source: Source::OnDemand(std::sync::Mutex::new(Some(pull))), columns }
+        Self { options, source: Source::OnDemand(std::sync::Mutex::new(Some(pull))), columns, is_published }
+    }
+
+    /// Whether the results are those of a change that is published. From then on the token of the query's options ends nothing.
+    #[must_use]
+    pub fn is_published(&self) -> bool {
+        self.is_published
     }
 
     /// The columns of the result.

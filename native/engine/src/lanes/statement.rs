@@ -196,4 +196,8 @@ impl BatchStream for Tracked<'_> {
         self.has_ended |= batch.is_none();
         Ok(batch)
     }
+
+    fn is_published(&self) -> bool {
+        self.stream.is_published()
+    }
 }

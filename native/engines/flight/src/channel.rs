@@ -317,13 +317,14 @@ impl Waiter {
         self.cancel.check()
     }
 
-    /// Waits for `work` on the calling thread. A cancellation drops the work. That ends the call at the server, too.
+    /// Waits for `work` on the calling thread. A cancellation drops the work. That ends the call at the server, too, which does not say
+    /// how the work ended.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         self.cancel.check()?;
         runtime().block_on(async {
             tokio::select! {
                 biased;
-                () = self.cancelled.notified() => Err(Error::Cancelled),
+                () = self.cancelled.notified() => Err(Error::CancelledInDoubt),
                 result = work => result,
             }
         })

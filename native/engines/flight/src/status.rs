@@ -20,7 +20,7 @@ pub(crate) fn of_error(error: &Error) -> Status {
         Error::TableExists(_) => Code::AlreadyExists,
         Error::Unsupported(_) => Code::Unimplemented,
         Error::Timeout(_) => Code::DeadlineExceeded,
-        Error::Cancelled => Code::Cancelled,
+        Error::Cancelled | Error::CancelledInDoubt => Code::Cancelled,
         Error::NotEnoughMemory(_) | Error::TooLarge(_) => Code::ResourceExhausted,
         Error::Closed(_) | Error::Connection(_) => Code::Unavailable,
         Error::Insecure(_) => Code::PermissionDenied,

@@ -253,7 +253,8 @@ impl Engine for HyperEngine {
         // The changes are now committed or rolled back as a whole. A cancellation must not interrupt that.
         drop(guard);
         let settled = session.canceller().settle();
-        let ended = match (&result, together && session.status().is_some()) {
+        let is_answered = session.status().is_some();
+        let ended = match (&result, together && is_answered) {
             (_, false) => Ok(()),
             (Ok(_), true) => session.command("COMMIT").map(drop),
             (Err(_), true) => session.command("ROLLBACK").map(drop),
@@ -263,7 +264,8 @@ impl Engine for HyperEngine {
         }
         match result {
             Ok(changed) => ended.map(|()| changed).map_err(Error::from),
-            Err(_) if cancel.is_cancelled() => Err(Error::Cancelled),
+            // Of several statements nothing is published before their end.
+            Err(_) if cancel.is_cancelled() => Err(Error::cancelled(together || is_answered)),
             Err(error) => Err(error),
         }
     }

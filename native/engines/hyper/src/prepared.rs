@@ -126,7 +126,7 @@ impl PreparedStatement {
     fn failure(&mut self, failure: Failure, parameters: &[Value], cancel: &CancelToken) -> Error {
         self.parsed = None;
         if cancel.is_cancelled() {
-            return Error::Cancelled;
+            return Error::cancelled(self.session.status().is_some());
         }
         let misfit = match failure.code() {
             Some(code) if MISFITS.contains(&code) => self.misfit(parameters, cancel),
