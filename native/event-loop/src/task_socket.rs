@@ -26,6 +26,10 @@ const MUCH: usize = 16 << 10;
 /// The number of unsent bytes from which writing tasks wait (backpressure).
 const MOST_UNSENT: usize = 256 << 10;
 
+/// The number of bytes that a task may read from its socket between two reports of the loop. JavaScript, timers and other sockets
+/// then get their turn: a server that sends faster than the task reads would otherwise keep the loop for ever.
+const MOST_READ: usize = 256 << 10;
+
 thread_local! {
     /// The sockets of this thread's loop.
     static SOCKETS: RefCell<Sockets> = RefCell::default();
@@ -83,8 +87,11 @@ struct State {
     writer: Option<Waker>,
     /// The events that the loop watches the socket for.
     events: c_int,
-    /// Whether there may be bytes to read: set by the loop, cleared by a read that does not fill its buffer.
+    /// Whether there may be bytes to read: set by the loop, cleared by a read that does not fill its buffer, or that is the last of
+    /// [`MOST_READ`].
     is_readable: bool,
+    /// The number of bytes that may be read before the loop reports the socket again.
+    left: usize,
     /// The unsent bytes. A ring buffer, since it is never empty while the socket's own buffer stays full.
     output: VecDeque<u8>,
     /// The error of a failed send, returned by the next write.
@@ -103,6 +110,7 @@ impl Events {
             writer: None,
             events: READABLE,
             is_readable: false,
+            left: 0,
             output: VecDeque::new(),
             failure: None,
         };
@@ -136,7 +144,7 @@ impl Events {
                     state.output.clear();
                     state.failure = Some(error);
                     // The reader then finds the server's last bytes, or the end.
-                    state.is_readable = true;
+                    (state.is_readable, state.left) = (true, MOST_READ);
                     state.reader.take().into_iter().chain(state.writer.take()).for_each(Waker::wake);
                     return;
                 }
@@ -167,7 +175,7 @@ impl SocketWatcher {
         }
         let mut wanted = state.events;
         if happened & READABLE != 0 {
-            state.is_readable = true;
+            (state.is_readable, state.left) = (true, MOST_READ);
             match state.reader.take() {
                 Some(reader) => reader.wake(),
                 // libuv would report the event in every iteration while no task reads.
@@ -236,13 +244,14 @@ impl AsyncRead for TaskSocket {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let mut state = self.0.state();
         while state.is_readable {
-            let wanted = into.remaining();
+            let wanted = into.remaining().min(state.left);
             // SAFETY: nothing is written there but the bytes that come.
             let room = unsafe { into.unfilled_mut() };
-            match SockRef::from(&self.0.stream).recv(room) {
+            match SockRef::from(&self.0.stream).recv(&mut room[..wanted]) {
                 Ok(bytes) => {
+                    state.left = state.left.saturating_sub(bytes);
                     // After the end of the stream, the next read finds it again.
-                    state.is_readable = bytes == wanted || bytes == 0;
+                    state.is_readable = bytes == 0 || (bytes == wanted && state.left > 0);
                     // SAFETY: this number of bytes came.
                     unsafe { into.assume_init(bytes) };
                     into.advance(bytes);

@@ -308,6 +308,36 @@ fn the_end_of_the_thread_closes_all_without_a_turn() {
     assert!(host.asked.recv_timeout(QUIET).is_err(), "nobody asks for turns any more");
 }
 
+#[test]
+fn a_task_that_reads_more_slowly_than_its_server_sends_leaves_the_loop_its_turns() {
+    const SENT: usize = 8 << 20;
+    let host = Host::start();
+    let tasks = Tasks::new(&host.handles).expect("tasks");
+    let owner = Rc::new(Owner { tasks, handles: Rc::clone(&host.handles) });
+    Tasks::attach(&owner).expect("attached");
+    let (near, mut far) = connection();
+    let flood = thread::spawn(move || far.write_all(&vec![7; SENT]).expect("sent"));
+    let received = Rc::new(Cell::new(0));
+    let count = Rc::clone(&received);
+    let read = async move {
+        let mut socket = watch(near).expect("a socket");
+        while count.get() < SENT {
+            count.set(count.get() + socket.read(&mut [0; 64]).await.expect("read"));
+        }
+    };
+    owner.tasks.spawn(read).expect("spawned");
+    let mut most = 0;
+    while received.get() < SENT {
+        let before = received.get();
+        host.turn();
+        most = most.max(received.get() - before);
+    }
+    assert!(most <= 256 << 10, "{most} bytes in one turn");
+    flood.join().expect("the other end");
+    owner.tasks.end();
+    host.settle();
+}
+
 /// An owner of tasks without a runtime of timers. It delivers nothing.
 struct Owner {
     tasks: Tasks,

@@ -7,6 +7,10 @@ use std::net::TcpStream;
 use socket2::SockRef;
 use tokio_rustls::rustls::{self, ClientConnection};
 
+/// The most reads from a socket in a row that bring nothing but TLS's own messages, such as session tickets. The reader's other work then
+/// gets its turn.
+const MOST_EMPTY_READS: usize = 8;
+
 /// A connection without its stream: takes requests and received bytes, and gives bytes to send. Nothing in it blocks.
 pub trait Driven {
     /// The bytes to be sent.
@@ -91,7 +95,10 @@ impl DrivenStream {
     /// Whether the server of an idle stream has neither sent data nor closed the connection.
     #[must_use]
     pub fn is_quiet(&mut self) -> bool {
-        while !self.has_input() {
+        for _ in 0..MOST_EMPTY_READS {
+            if self.has_input() {
+                return false;
+            }
             if !has_news(&SockRef::from(&self.socket)) {
                 return true;
             }
@@ -155,6 +162,7 @@ impl Tls {
         let mut filled = 0;
         // Bytes that are held are read alone: otherwise a fast server would keep its reader for ever.
         let mut is_empty = self.held > 0;
+        let mut reads = 0;
         loop {
             match self.connection.reader().read(&mut room[filled..]) {
                 Ok(0) => return Ok(filled),
@@ -170,6 +178,9 @@ impl Tls {
                 // Without TLS's own end the data may have been cut off by anyone, so it is not taken for an end.
                 Err(_) => return Err(io::Error::new(ErrorKind::ConnectionAborted, "the server closed it within TLS")),
             }
+            // A socket that has more is reported again.
+            is_empty |= reads >= MOST_EMPTY_READS && filled == 0;
+            reads += 1;
             let received = if is_empty { Err(ErrorKind::WouldBlock.into()) } else { self.receive(socket) };
             match received {
                 Ok(was_last) => is_empty = was_last,

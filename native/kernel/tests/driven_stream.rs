@@ -1,6 +1,7 @@
 //! Tests of TLS that its owner drives, against rustls's server.
 
 use std::io::{ErrorKind, Read, Write};
+use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
@@ -20,8 +21,13 @@ type Served = StreamOwned<ServerConnection, TcpStream>;
 
 /// A stream to a server that does as `talk` says, after the handshake.
 fn connected(talk: impl FnOnce(Served) + Send + 'static) -> DrivenStream {
+    connected_with(2, talk)
+}
+
+/// Does as [`connected`], with a server that sends this many session tickets.
+fn connected_with(tickets: usize, talk: impl FnOnce(Served) + Send + 'static) -> DrivenStream {
     let files = certificate("localhost");
-    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
@@ -30,6 +36,7 @@ fn connected(talk: impl FnOnce(Served) + Send + 'static) -> DrivenStream {
             PrivateKeyDer::from_pem_file(&files.key).unwrap(),
         )
         .unwrap();
+    config.send_tls13_tickets = tickets;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -125,6 +132,24 @@ fn what_follows_the_handshake_at_once_is_not_lost() {
     assert_eq!(read(&mut stream, 5, 2), b"first");
     assert!(stream.is_quiet());
     assert_eq!(stream.write(&[]).unwrap(), 0);
+}
+
+#[test]
+fn a_read_ends_in_a_flood_of_records_without_data() {
+    // rustls takes tickets of 64 KiB at a time at most, and reads 4 KiB of them at once.
+    let mut stream = connected_with(700, |mut served| {
+        served.write_all(b"data").unwrap();
+        served.flush().unwrap();
+        let _ = served.read(&mut [0]);
+    });
+    let mut arrived = vec![MaybeUninit::uninit(); 1 << 20];
+    while stream.system_socket().peek(&mut arrived).unwrap_or(0) < 40_000 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let mut room = [0; 10];
+    assert_eq!(stream.read(&mut room).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let bytes = wait(|| stream.read(&mut room)).unwrap();
+    assert_eq!(&room[..bytes], b"data");
 }
 
 #[test]

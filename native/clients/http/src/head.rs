@@ -7,7 +7,7 @@ use boundary_bench_kernel::Result;
 
 use crate::chunks::Chunk;
 use crate::http_error;
-use crate::limits::{MOST_HEAD, MOST_HEADERS, USUAL_HEADERS};
+use crate::limits::{MOST_HEAD, MOST_HEADERS, MOST_INTERIM, USUAL_HEADERS};
 
 /// The framing that says where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,18 @@ fn end_of(bytes: &[u8], searched: &mut usize) -> Option<usize> {
             _ => *searched = line + 1,
         }
     }
+}
+
+/// Counts an interim response.
+///
+/// # Errors
+/// [`boundary_bench_kernel::Error::Engine`] if there are more than [`MOST_INTERIM`] before the response.
+pub(crate) fn count_interim(count: &mut u32) -> Result<()> {
+    *count += 1;
+    if *count > MOST_INTERIM {
+        return Err(http_error(format!("the server sent more than {MOST_INTERIM} interim responses to a request")));
+    }
+    Ok(())
 }
 
 /// Parses a whole head. With `is_head` it answers a HEAD request, and no body follows, no matter what the headers say.

@@ -19,6 +19,7 @@ use hyper::rt::Executor;
 use tokio::sync::Mutex;
 
 use self::connection::{Connection, Failure};
+pub use self::watched::{Watched, guarded};
 use crate::answers::{BatchOutcomes, RequestOutcome};
 use crate::no_answer;
 use crate::origin::Origin;

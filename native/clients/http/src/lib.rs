@@ -33,7 +33,7 @@ pub use answers::RequestOutcome;
 pub use boundary_bench_kernel::frame::Frame;
 pub use client::HttpClient;
 pub use dispatch::{Dispatch, DrivenSession, Sessions};
-pub use http2::DriverExecutor;
+pub use http2::{DriverExecutor, Watched, guarded};
 pub use limits::MOST_BYTES;
 pub use origin::{HttpOptions, Origin};
 pub use request::{Method, Request};

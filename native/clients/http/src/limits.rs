@@ -6,6 +6,9 @@ pub(crate) const MOST_HEAD: usize = 64 << 10;
 /// The most headers of a response.
 pub(crate) const MOST_HEADERS: usize = 1000;
 
+/// The most interim responses (100 to 199) before a response.
+pub(crate) const MOST_INTERIM: u32 = 1000;
+
 /// The number of headers for which there is room without an allocation.
 pub(crate) const USUAL_HEADERS: usize = 100;
 

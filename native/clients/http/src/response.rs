@@ -5,7 +5,7 @@ use std::ops::Range;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::chunks::Step;
-use crate::head::{Begun, Framing, head_end, parse_head};
+use crate::head::{Begun, Framing, count_interim, head_end, parse_head};
 
 /// The least size of the buffer offered to the network.
 const ROOM: usize = 16 << 10;
@@ -59,6 +59,8 @@ pub(crate) struct ResponseReader {
     end: usize,
     /// The number of bytes that were searched for the end of the next head.
     searched: usize,
+    /// The number of interim responses before the next response.
+    interim: u32,
     begun: Option<Begun>,
     /// The head and the body so far, for a body whose length is not known beforehand.
     kept: Vec<u8>,
@@ -68,7 +70,8 @@ pub(crate) struct ResponseReader {
 impl ResponseReader {
     /// A reader that refuses bodies of more than `most_bytes`.
     pub(crate) fn new(most_bytes: usize) -> Self {
-        Self { bytes: Vec::new(), start: 0, end: 0, searched: 0, begun: None, kept: Vec::new(), most_bytes }
+        let (bytes, kept) = (Vec::new(), Vec::new());
+        Self { bytes, start: 0, end: 0, searched: 0, interim: 0, begun: None, kept, most_bytes }
     }
 
     /// Whether nothing of a further response was received.
@@ -184,8 +187,10 @@ impl ResponseReader {
             let begun = parse_head(&available[..length], is_head)?;
             if (100..200).contains(&begun.status) {
                 self.start += length;
+                count_interim(&mut self.interim)?;
                 continue;
             }
+            self.interim = 0;
             if let Framing::Length(length) = begun.framing
                 && length > self.most_bytes
             {
@@ -236,7 +241,7 @@ mod tests {
 
     use super::*;
     use crate::fuzzing::responses;
-    use crate::limits::{MOST_HEAD, MOST_HEADERS};
+    use crate::limits::{MOST_HEAD, MOST_HEADERS, MOST_INTERIM};
 
     /// The responses read from bytes that arrive in pieces, after which the connection ends.
     fn read(pieces: &[&[u8]], is_head: bool) -> Result<Vec<(u16, String, bool)>> {
@@ -303,6 +308,17 @@ mod tests {
         }
         let error = read(&[text(MOST_HEADERS + 1).as_bytes()], false).unwrap_err();
         assert!(error.to_string().contains("more than 1000 headers"), "{error}");
+    }
+
+    #[test]
+    fn a_response_may_have_a_thousand_interim_responses_before_it() {
+        let text = |count: u32| {
+            let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n";
+            format!("{}{OK}content-length: 0\r\n\r\n", interim.repeat(count as usize / 2)).repeat(2)
+        };
+        assert_eq!(read(&[text(MOST_INTERIM).as_bytes()], false).unwrap().len(), 2);
+        let error = read(&[text(MOST_INTERIM + 2).as_bytes()], false).unwrap_err();
+        assert!(error.to_string().contains("more than 1000 interim responses"), "{error}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use boundary_bench_kernel::{Error, Result};
 use futures_util::FutureExt;
 
 use crate::chunks::Step;
-use crate::head::{Begun, Framing, head_end, parse_head};
+use crate::head::{Begun, Framing, count_interim, head_end, parse_head};
 use crate::no_answer;
 use crate::origin::Origin;
 use crate::request::{Method, Request};
@@ -135,7 +135,7 @@ impl StreamedResponse {
 
     async fn begin(&mut self, request: &Request<'_>) -> Result<()> {
         self.place.head.write(self.output.end(), request);
-        let mut searched = 0;
+        let (mut searched, mut interim) = (0, 0);
         loop {
             let Some(length) = head_end(&self.bytes[self.start..self.end], &mut searched)? else {
                 if !self.receive().await? {
@@ -154,6 +154,7 @@ impl StreamedResponse {
                 self.framing = Some(framing);
                 return Ok(());
             }
+            count_interim(&mut interim)?;
         }
     }
 

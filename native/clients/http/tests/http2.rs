@@ -357,6 +357,36 @@ async fn a_server_that_breaks_the_protocol_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_frames_that_end_nothing_ends_the_connection() {
+    // `:status: 100`, as a literal without an index.
+    let interim = [&[8, 3], b"100".as_slice()].concat();
+    for (kind, flags, of_request, payload) in [
+        (HEADERS, 4, true, interim),
+        (2, 0, true, vec![0; 5]),
+        (SETTINGS, 0, false, vec![0, 3, 0, 0, 0, 100]),
+        (6, 0, false, vec![0; 8]),
+        (99, 0, true, vec![0; 5]),
+    ] {
+        let (url, connections) = raw(100, move |mut stream, connection| {
+            if connection > 0 {
+                return answer_all(stream);
+            }
+            let number = next_request(&mut stream).unwrap();
+            let flood = frame(kind, flags, if of_request { number } else { 0 }, &payload).repeat(1000);
+            let mut acknowledged = stream.try_clone().unwrap();
+            std::thread::spawn(move || std::io::copy(&mut acknowledged, &mut std::io::sink()));
+            while stream.write_all(&flood).is_ok() {}
+        });
+        let mut client = client(&url, HttpOptions::default());
+        let error = get(&mut client).await.unwrap_err();
+        assert_eq!(error.code(), "BB_CONNECTION", "{kind}: {error}");
+        assert!(error.to_string().contains("10000 frames that carry nothing and end nothing"), "{kind}: {error}");
+        assert_eq!(get(&mut client).await.unwrap(), 200);
+        assert_eq!(connections.load(Ordering::SeqCst), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn calls_that_wait_for_a_connection_share_the_outcome_of_the_attempt() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -56,6 +56,14 @@ async fn read(url: &str, options: HttpOptions) -> Result<(u16, String, Vec<u8>)>
 }
 
 #[test]
+fn a_thousand_interim_responses_may_come_before_the_head() {
+    let answer = |count| [b"HTTP/1.1 102 Processing\r\n\r\n".repeat(count), b"HTTP/1.1 204 No\r\n\r\n".to_vec()];
+    assert_eq!(run(read(&serve(answer(1000).into()), HttpOptions::default())).unwrap().0, 204);
+    let error = run(read(&serve(answer(1001).into()), HttpOptions::default())).unwrap_err();
+    assert!(error.to_string().contains("more than 1000 interim responses"), "{error}");
+}
+
+#[test]
 fn bodies_come_whole_however_they_are_framed_and_cut() {
     let large = vec![b'x'; 1_000_000];
     let chunk = [format!("{:x}\r\n", large.len()).as_bytes(), &large, b"\r\n0\r\n\r\n"].concat();

@@ -9,7 +9,7 @@ use arrow_flight::BasicAuth;
 use arrow_flight::{HandshakeRequest, HandshakeResponse};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use boundary_bench_http::{Version, open_stream, tls_connector};
+use boundary_bench_http::{Version, guarded, open_stream, tls_connector};
 use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
 use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::error::chain;
@@ -178,7 +178,7 @@ impl Channel {
             .initial_max_send_streams(1)
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL);
-        let shaken = builder.handshake(TokioIo::new(stream)).await;
+        let shaken = builder.handshake(TokioIo::new(guarded(stream))).await;
         let (sender, connection) = shaken.map_err(|error| self.lost(&chain(&error)))?;
         let (ended, end) = watch::channel(None);
         // The connection's task ends with the last sender.

@@ -1,9 +1,11 @@
-//! A byte stream of HTTP/2 whose frames are noticed as they pass: `h2` does not tell which requests a server surely did not execute.
+//! A byte stream of HTTP/2 whose frames are noticed as they pass. `h2` does not tell which requests a server surely did not execute.
+//! `h2` 0.4.20 also bounds neither the interim responses to a request nor the frames PING, SETTINGS, PRIORITY and those of unknown types.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 use boundary_bench_kernel::lock;
@@ -20,9 +22,21 @@ const GOAWAY_HEAD: usize = HEAD + 8;
 const PREFACE: usize = 24;
 
 /// Types of frames.
+const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
+
+/// The flag of a frame that is the last one of its stream.
+const END_STREAM: u8 = 1;
+
+/// The most idle frames in a row that a server may send within [`FLOOD_TIME`]. An idle frame neither carries a part of a body nor ends
+/// a stream. Bodies that the client sends count as well, since a server answers each part by such frames.
+const MOST_IDLE: u32 = 10_000;
+
+/// The time in which [`MOST_IDLE`] frames are a flood.
+const FLOOD_TIME: Duration = Duration::from_secs(15);
 
 /// The highest number of a stream.
 const LAST_STREAM: u32 = (1 << 31) - 1;
@@ -115,14 +129,28 @@ impl Seen {
         Some(line.iter().take(SHOWN).flat_map(|byte| byte.escape_ascii()).map(char::from).collect())
     }
 
-    fn received(&self, bytes: &[u8], frames: &mut Frames) {
+    fn received(&self, bytes: &[u8], frames: &mut Frames, idle: &mut Idle) -> io::Result<()> {
         self.has_heard.store(true, Ordering::Release);
         if !self.has_greeted() {
             let mut first = lock(&self.first);
             let room = SHOWN.saturating_sub(first.len()).min(bytes.len());
             first.extend_from_slice(&bytes[..room]);
         }
-        frames.pass(bytes, |head| match head[3] {
+        let mut is_flood = false;
+        frames.pass(bytes, |head| {
+            is_flood |= idle.is_flood(head);
+            self.note(head);
+        });
+        if is_flood {
+            return Err(io::Error::other(format!(
+                "the server sent {MOST_IDLE} frames that carry nothing and end nothing"
+            )));
+        }
+        Ok(())
+    }
+
+    fn note(&self, head: &[u8; GOAWAY_HEAD]) {
+        match head[3] {
             SETTINGS if !self.has_settings.swap(true, Ordering::AcqRel) => {
                 lock(&self.first).clear();
                 self.changed.notify_waiters();
@@ -139,14 +167,16 @@ impl Seen {
                 self.is_going_away.store(true, Ordering::Release);
             }
             _ => {}
-        });
+        }
     }
 
-    fn sent(&self, bytes: &[u8], frames: &mut Frames) {
-        frames.pass(bytes, |head| {
-            if head[3] == HEADERS {
+    fn sent(&self, bytes: &[u8], frames: &mut Frames, idle: &mut Idle) {
+        frames.pass(bytes, |head| match head[3] {
+            DATA => idle.frames = 0,
+            HEADERS => {
                 self.opened.fetch_max(number(head, 5) & LAST_STREAM, Ordering::AcqRel);
             }
+            _ => {}
         });
     }
 }
@@ -194,12 +224,43 @@ impl Frames {
     }
 }
 
-/// A stream whose frames are noticed in both directions.
-pub(super) struct Watched<S> {
+/// The idle frames of a server in a row.
+struct Idle {
+    frames: u32,
+    /// The time at which the number last reached [`MOST_IDLE`], at first the time of the connection's start.
+    since: Instant,
+}
+
+impl Idle {
+    /// Counts a frame of the server. Returns whether it is one too many.
+    fn is_flood(&mut self, head: &[u8; GOAWAY_HEAD]) -> bool {
+        let is_idle = match head[3] {
+            DATA => head[4] & END_STREAM == 0 && number(head, 0) >> 8 == 0,
+            HEADERS => head[4] & END_STREAM == 0,
+            RST_STREAM | GOAWAY => false,
+            _ => true,
+        };
+        self.frames = if is_idle { self.frames + 1 } else { 0 };
+        if self.frames < MOST_IDLE {
+            return false;
+        }
+        self.frames = 0;
+        std::mem::replace(&mut self.since, Instant::now()).elapsed() < FLOOD_TIME
+    }
+}
+
+/// A stream whose frames are noticed in both directions. A flood of idle frames is an error.
+pub struct Watched<S> {
     stream: S,
     seen: Arc<Seen>,
     received: Frames,
     sent: Frames,
+    idle: Idle,
+}
+
+/// A stream of HTTP/2 that fails if the server floods its client with frames that carry nothing and end nothing.
+pub fn guarded<S>(stream: S) -> Watched<S> {
+    Watched::new(stream, Arc::default())
 }
 
 impl<S> fmt::Debug for Watched<S> {
@@ -210,7 +271,8 @@ impl<S> fmt::Debug for Watched<S> {
 
 impl<S> Watched<S> {
     pub(super) fn new(stream: S, seen: Arc<Seen>) -> Self {
-        Self { stream, seen, received: Frames::after(0), sent: Frames::after(PREFACE) }
+        let idle = Idle { frames: 0, since: Instant::now() };
+        Self { stream, seen, received: Frames::after(0), sent: Frames::after(PREFACE), idle }
     }
 }
 
@@ -219,8 +281,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
-        this.seen.received(&buffer.filled()[before..], &mut this.received);
-        Poll::Ready(Ok(()))
+        Poll::Ready(this.seen.received(&buffer.filled()[before..], &mut this.received, &mut this.idle))
     }
 }
 
@@ -228,7 +289,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let taken = ready!(Pin::new(&mut this.stream).poll_write(context, bytes))?;
-        this.seen.sent(&bytes[..taken], &mut this.sent);
+        this.seen.sent(&bytes[..taken], &mut this.sent, &mut this.idle);
         Poll::Ready(Ok(taken))
     }
 
@@ -252,21 +313,66 @@ mod tests {
         [&length[1..], &[kind, 0], &stream.to_be_bytes(), payload].concat()
     }
 
+    fn idle() -> Idle {
+        Idle { frames: 0, since: Instant::now() }
+    }
+
+    #[test]
+    fn frames_that_carry_nothing_and_end_nothing_are_a_flood() {
+        let seen = Seen::default();
+        let received = |idle: &mut Idle, bytes: &[u8]| seen.received(bytes, &mut Frames::after(0), idle);
+        let with_flags = |kind, flags| [&[0, 0, 0, kind, flags][..], &1_u32.to_be_bytes()].concat();
+        // DATA without a byte, interim responses, PRIORITY, SETTINGS, PUSH_PROMISE, PING, WINDOW_UPDATE, CONTINUATION, unknown types.
+        for kind in [DATA, HEADERS, 2, SETTINGS, 5, 6, 8, 9, 99] {
+            let (mut idle, one) = (idle(), with_flags(kind, 0));
+            received(&mut idle, &one.repeat(MOST_IDLE as usize - 1)).unwrap();
+            let error = received(&mut idle, &one).unwrap_err();
+            assert!(error.to_string().contains("10000 frames that carry nothing"), "{kind}: {error}");
+        }
+        let ends = [(DATA, END_STREAM), (HEADERS, END_STREAM), (RST_STREAM, 0), (GOAWAY, 0)];
+        let ends = ends.map(|(kind, flags)| with_flags(kind, flags)).into_iter().chain([frame(DATA, 1, b"a")]);
+        for (number, end) in ends.enumerate() {
+            let mut idle = idle();
+            for _ in 0..3 {
+                received(&mut idle, &with_flags(6, 0).repeat(MOST_IDLE as usize - 1)).unwrap();
+                received(&mut idle, &end).unwrap_or_else(|error| panic!("{number}: {error}"));
+            }
+        }
+    }
+
+    #[test]
+    fn idle_frames_are_no_flood_while_the_client_sends_a_body_or_if_they_are_rare() {
+        let seen = Seen::default();
+        let updates = frame(8, 1, &[0, 0, 0, 1]).repeat(MOST_IDLE as usize - 1);
+        let mut idle = idle();
+        for _ in 0..3 {
+            seen.received(&updates, &mut Frames::after(0), &mut idle).unwrap();
+            seen.sent(&frame(DATA, 1, b"part"), &mut Frames::after(0), &mut idle);
+        }
+        seen.received(&updates, &mut Frames::after(0), &mut idle).unwrap();
+        idle.since -= FLOOD_TIME;
+        for _ in 0..2 {
+            seen.received(&updates[..13], &mut Frames::after(0), &mut idle).unwrap();
+        }
+        assert_eq!(idle.frames, 1);
+    }
+
     #[test]
     fn a_goaway_says_which_streams_were_not_processed() {
         let (seen, mut sent, mut received) = (Seen::default(), Frames::after(PREFACE), Frames::after(0));
         assert!(seen.is_unprocessed(1));
-        seen.sent(&[b'P'; PREFACE], &mut sent);
-        (0..4).for_each(|index| seen.sent(&frame(HEADERS, 2 * index + 1, b"abc"), &mut sent));
+        let mut idle = idle();
+        seen.sent(&[b'P'; PREFACE], &mut sent, &mut idle);
+        (0..4).for_each(|index| seen.sent(&frame(HEADERS, 2 * index + 1, b"abc"), &mut sent, &mut idle));
         assert!(!seen.is_unprocessed(7) && seen.is_unprocessed(9));
-        seen.received(&frame(SETTINGS, 0, &[]), &mut received);
+        seen.received(&frame(SETTINGS, 0, &[]), &mut received, &mut idle).unwrap();
         assert!(!seen.is_over() && seen.other_protocol().is_none());
         // The first of a graceful shutdown names no stream.
         for (last, unprocessed) in
             [(LAST_STREAM, [false; 4]), (3, [false, false, true, true]), (5, [false, false, true, true])]
         {
             let payload = [last.to_be_bytes(), [0; 4]].concat();
-            seen.received(&frame(GOAWAY, 0, &payload), &mut received);
+            seen.received(&frame(GOAWAY, 0, &payload), &mut received, &mut idle).unwrap();
             assert!(seen.is_over());
             assert_eq!([1, 3, 5, 7].map(|stream| seen.is_unprocessed(stream)), unprocessed, "{last}");
         }
@@ -275,7 +381,8 @@ mod tests {
     #[test]
     fn what_is_not_http2_is_shown() {
         let seen = Seen::default();
-        seen.received(b"HTTP/1.1 400 Bad\x1b Request\r\nserver: x\r\n\r\n", &mut Frames::after(0));
+        let text = b"HTTP/1.1 400 Bad\x1b Request\r\nserver: x\r\n\r\n";
+        seen.received(text, &mut Frames::after(0), &mut idle()).unwrap();
         assert_eq!(seen.other_protocol().unwrap(), "HTTP/1.1 400 Bad\\x1b Request");
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::task::{Context, Poll};
 
-use boundary_bench_http::Url;
+use boundary_bench_http::{Url, Watched, guarded};
 use boundary_bench_kernel::driver::Driver;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::tls;
@@ -29,7 +29,7 @@ impl fmt::Debug for Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Stream>;
+    type Response = TokioIo<Watched<Stream>>;
     type Error = io::Error;
     type Future = BoxFuture<'static, io::Result<Self::Response>>;
 
@@ -41,9 +41,9 @@ impl Service<Uri> for Connector {
         let Self { driver, url, tls } = self.clone();
         Box::pin(async move {
             let stream = Stream::connect(driver, &url.host, url.port).await?;
-            let Some(connector) = tls else { return Ok(TokioIo::new(stream)) };
+            let Some(connector) = tls else { return Ok(TokioIo::new(guarded(stream))) };
             let name = tls::server_name(&url.host).map_err(io::Error::other)?;
-            stream.encrypt(&connector, name).await.map(TokioIo::new)
+            stream.encrypt(&connector, name).await.map(|stream| TokioIo::new(guarded(stream)))
         })
     }
 }
