@@ -45,3 +45,10 @@ test('work under way is not collected with the objects that began it, and what i
     rssBelowGiB: true,
   });
 });
+
+test.each(['arrow', 'a prepared statement', 'columns', 'http', 'http2', 'stream', 'kv', 'shards', 'json'])(
+  'the memory of a result that is alive when its thread ends is used again (%s)',
+  async (kind) => {
+    expect(await resultOf('thread-ends.mjs', [kind])).toBe(true);
+  },
+);

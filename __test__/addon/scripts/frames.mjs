@@ -194,7 +194,7 @@ const CASES = {
   'of threads that end': async () => {
     for (let round = 0; round < 2; round++) await postedBy('ends');
     const { rss } = process.memoryUsage();
-    // Each worker has 30 MiB at its end, of which the newest frame may not be recycled.
+    // Each worker has 30 MiB at its end.
     for (let round = 0; round < 12; round++) await postedBy('ends');
     return process.memoryUsage().rss - rss < 64 << 20;
   },

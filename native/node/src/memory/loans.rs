@@ -18,8 +18,8 @@
 //! store was transferred reads freed memory once that buffer is detached and the store collected.
 //!
 //! When an environment ends, the memory of waiting loans, and of those whose buffer is still attached, may be reused: no
-//! JavaScript runs any more, and the requests are over. All other memory is neither reused nor freed: transferred stores, since
-//! another thread may hold them, and the newest loan, since Node has detached its buffer before it calls us.
+//! JavaScript runs any more, and the requests are over. A first hook notes which buffers are attached, before Node detaches them all.
+//! A last hook ends the loans, after Node has. Transferred stores are neither reused nor freed, since another thread may hold them.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -70,7 +70,7 @@ struct Loans {
     outlived_bytes: usize,
     /// Whether this environment is about to end.
     is_ending: bool,
-    has_hook: bool,
+    has_hooks: bool,
 }
 
 /// Memory that is lent to JavaScript.
@@ -158,15 +158,15 @@ pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Res
         // SAFETY: the caller's promise. The memory is valid while its owner lives.
         return unsafe { copy_of(env, std::slice::from_raw_parts(place, bytes)) };
     }
-    let number = LOANS.with_borrow_mut(|loans| {
+    let (number, has_hooks) = LOANS.with_borrow_mut(|loans| {
         loans.last += 1;
-        if !std::mem::replace(&mut loans.has_hook, true) {
-            // SAFETY: the caller's environment calls the hook once. It is older than all loans, so that it is called after their
-            // finalizers.
-            unsafe { sys::napi_add_env_cleanup_hook(env, Some(on_environment_end), env.cast()) };
-        }
-        loans.last
+        (loans.last, std::mem::replace(&mut loans.has_hooks, true))
     });
+    if !has_hooks {
+        // SAFETY: the caller's environment calls the hook once. It is older than all loans, so that it is called after their
+        // finalizers.
+        unsafe { sys::napi_add_env_cleanup_hook(env, Some(on_environment_end), env.cast()) };
+    }
     let (mut buffer, mut reference) = (ptr::null_mut(), ptr::null_mut());
     // Node passes the hint to the finalizers. It is the loan's number, not a pointer.
     let hint = ptr::without_provenance_mut(number);
@@ -185,6 +185,11 @@ pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Res
         // If this fails, the reference stays null and the buffer counts as never collected.
         let finalizer = Some(on_buffer_collected as unsafe extern "C" fn(_, _, _));
         sys::napi_add_finalizer(env, buffer, hint, finalizer, ptr::null_mut(), &raw mut reference);
+        // Node calls the newest hook first, and the making of the buffer has added one by which Node detaches it.
+        if has_hooks {
+            sys::napi_remove_env_cleanup_hook(env, Some(on_environment_ending), env.cast());
+        }
+        sys::napi_add_env_cleanup_hook(env, Some(on_environment_ending), env.cast());
     }
     let place = place.addr();
     let loan = Loan { place, bytes, buffer: reference, owner: Box::new(owner), state: State::Lent };
@@ -343,9 +348,8 @@ unsafe fn collect_young(env: sys::napi_env) {
 unsafe extern "C" fn on_store_gone(env: sys::napi_env, _: *mut c_void, number: *mut c_void) {
     contained(|| {
         let number = number.addr();
-        if is_ending(env) {
-            // SAFETY: the environment is this thread's.
-            unsafe { note_attached(env) };
+        // The last hook then ends the loan: another thread may hold the store.
+        if LOANS.with_borrow(|loans| loans.is_ending) {
             return;
         }
         // SAFETY: as above, and a scope of handles is open.
@@ -373,49 +377,34 @@ unsafe extern "C" fn on_buffer_collected(env: sys::napi_env, _: *mut c_void, _: 
     contained(|| unsafe { take_back(env, true) });
 }
 
-/// Whether the environment is ending: Node-API then refuses every call that could run JavaScript, such as looking up an element.
-fn is_ending(env: sys::napi_env) -> bool {
-    scoped(Env::from_raw(env), || {
-        let (mut global, mut has_element) = (ptr::null_mut(), false);
-        // SAFETY: the environment is this thread's, a scope of handles is open, and the out-pointers are valid.
-        unsafe {
-            sys::napi_get_global(env, &raw mut global);
-            sys::napi_has_element(env, global, 0, &raw mut has_element) != sys::Status::napi_ok
-        }
-    })
-}
-
-/// At the end of an environment, marks the loans whose buffers still hold their stores: nothing can detach them any more. Does
-/// nothing the second time, since from then on Node detaches one buffer after the other.
-///
-/// # Safety
-/// `env` is the environment of this thread.
-unsafe fn note_attached(env: sys::napi_env) {
-    let is_first = LOANS.with_borrow_mut(|loans| !std::mem::replace(&mut loans.is_ending, true));
-    if !is_first {
-        return;
-    }
-    scoped(Env::from_raw(env), || {
-        LOANS.with_borrow_mut(|loans| {
-            for loan in loans.by_number.values_mut().filter(|loan| loan.state == State::Lent && !loan.buffer.is_null())
-            {
-                let mut is_detached = true;
-                // SAFETY: the caller's promise. The reference is the loan's.
-                unsafe {
-                    let buffer = value_of(env, loan.buffer);
-                    if !buffer.is_null() {
-                        sys::napi_is_detached_arraybuffer(env, buffer, &raw mut is_detached);
+/// The first cleanup hook of the environment: marks the loans whose buffers still hold their stores. Nothing but Node can detach them any
+/// more, and Node does so next.
+unsafe extern "C" fn on_environment_ending(env: *mut c_void) {
+    let env: sys::napi_env = env.cast();
+    contained(|| {
+        scoped(Env::from_raw(env), || {
+            LOANS.with_borrow_mut(|loans| {
+                loans.is_ending = true;
+                let lent = loans.by_number.values_mut().filter(|loan| loan.state == State::Lent);
+                for loan in lent.filter(|loan| !loan.buffer.is_null()) {
+                    let mut is_detached = true;
+                    // SAFETY: the environment still is one, a scope of handles is open, and the reference is the loan's.
+                    unsafe {
+                        let buffer = value_of(env, loan.buffer);
+                        if !buffer.is_null() {
+                            sys::napi_is_detached_arraybuffer(env, buffer, &raw mut is_detached);
+                        }
+                    }
+                    if !is_detached {
+                        loan.state = State::Attached;
                     }
                 }
-                if !is_detached {
-                    loan.state = State::Attached;
-                }
-            }
+            });
         });
     });
 }
 
-/// The cleanup hook of the environment. Node calls it after the finalizers of all stores.
+/// The last cleanup hook of the environment. Node calls it after the finalizers of all stores.
 unsafe extern "C" fn on_environment_end(env: *mut c_void) {
     contained(|| {
         let mut loans = LOANS.take();
