@@ -5,18 +5,27 @@
 //! are never acknowledged. A server that works long on a response is not affected: its kernel answers the probes.
 
 use std::fmt::Display;
+use std::future::poll_fn;
 use std::io;
-use std::net::{TcpStream as BlockingStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream as BlockingStream};
 use std::path::Path;
+use std::pin::Pin;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
 
 use crate::Error;
+use crate::runtime::runtime;
 
 /// The default time-out of connecting and logging in.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time that an attempt to connect has before the next address of the host is tried as well (RFC 8305, section 5).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// The idle time without a byte from the server before the first keep-alive probe.
 pub const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
@@ -72,32 +81,78 @@ pub fn set_least_input(_: &SockRef<'_>, _: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Connects to a port of a host, without a time-out of its own: the caller must set one.
+/// Connects to a port of a host, without a time-out of its own: the caller must set one. Of a host with several addresses, the first one
+/// that answers is taken. Each address is tried when the attempt before it has failed, or has had no answer for [`ATTEMPT_DELAY`].
 ///
 /// # Errors
-/// The system's error for the last address of the host.
+/// The system's error for the address whose attempt has failed last.
 pub async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((host, port)).await?;
+    let addresses = lookup_host((host, port)).await?;
+    let stream = connect_to_first(families_in_turn(addresses.collect())).await?;
     prepare(&stream)?;
     Ok(stream)
 }
 
-/// Does as [`connect`], blocking this thread. Each address of the host has the time-out [`CONNECT_TIMEOUT`].
-///
-/// # Errors
-/// The errors of [`connect`].
-pub fn connect_blocking(host: &str, port: u16) -> io::Result<BlockingStream> {
+/// Connects to the first of these addresses that answers.
+async fn connect_to_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in (host, port).to_socket_addrs()? {
-        match BlockingStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-            Ok(stream) => {
-                prepare(&stream)?;
-                return Ok(stream);
-            }
-            Err(error) => failure = error,
+    let (mut attempts, mut addresses) = (Vec::new(), addresses.into_iter());
+    loop {
+        attempts.extend(addresses.next().map(|address| Box::pin(TcpStream::connect(address))));
+        if attempts.is_empty() {
+            return Err(failure);
+        }
+        let ended = poll_fn(|context| poll_any(&mut attempts, context));
+        let ended = if addresses.len() == 0 { Ok(ended.await) } else { timeout(ATTEMPT_DELAY, ended).await };
+        match ended {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => failure = error,
+            // The attempts go on beside the next one.
+            Err(_) => {}
         }
     }
-    Err(failure)
+}
+
+/// The outcome of the first attempt that has one. It is removed.
+fn poll_any<F: Future>(attempts: &mut Vec<Pin<Box<F>>>, context: &mut Context<'_>) -> Poll<F::Output> {
+    for index in 0..attempts.len() {
+        if let Poll::Ready(outcome) = attempts[index].as_mut().poll(context) {
+            drop(attempts.remove(index));
+            return Poll::Ready(outcome);
+        }
+    }
+    Poll::Pending
+}
+
+/// Addresses in the system's order, but those of IPv6 and of IPv4 in turn: one of both families may not work at all.
+fn families_in_turn(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let is_first = |address: &SocketAddr| address.is_ipv6() == addresses[0].is_ipv6();
+    let (first, second): (Vec<_>, Vec<_>) = addresses.iter().copied().partition(is_first);
+    let most = first.len().max(second.len());
+    (0..most).flat_map(|index| [first.get(index), second.get(index)]).flatten().copied().collect()
+}
+
+/// Does as [`connect`], blocking this thread, with the time-out [`CONNECT_TIMEOUT`].
+///
+/// # Errors
+/// The errors of [`connect`], and [`io::ErrorKind::TimedOut`].
+pub fn connect_blocking(host: &str, port: u16) -> io::Result<BlockingStream> {
+    let (sender, outcome) = sync_channel(1);
+    let host = host.to_owned();
+    // This thread may be one of another runtime, which may not wait for futures.
+    runtime().spawn(async move {
+        // Nobody waits any more for an outcome that is late.
+        let _ = sender.send(timeout(CONNECT_TIMEOUT, connect(&host, port)).await);
+    });
+    match outcome.recv_timeout(2 * CONNECT_TIMEOUT) {
+        Ok(Ok(connected)) => {
+            let stream = connected?.into_std()?;
+            stream.set_nonblocking(false)?;
+            Ok(stream)
+        }
+        Ok(Err(_)) | Err(RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
+        Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the attempt to connect was given up")),
+    }
 }
 
 /// Connects to a Unix domain socket, blocking this thread. The stream is one of TCP by its type alone.
@@ -167,6 +222,62 @@ mod tests {
             #[cfg(target_os = "linux")]
             assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNACKNOWLEDGED_TIMEOUT));
         }
+    }
+
+    /// A listener that answers no attempt to connect, as if a firewall dropped them: its queue is full. The stream fills it.
+    #[cfg(target_os = "linux")]
+    fn silent(address: &str) -> (socket2::Socket, BlockingStream) {
+        let address: SocketAddr = address.parse().unwrap();
+        let listener =
+            socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None).unwrap();
+        listener.bind(&address.into()).unwrap();
+        listener.listen(0).unwrap();
+        let filling = BlockingStream::connect(listener.local_addr().unwrap().as_socket().unwrap()).unwrap();
+        (listener, filling)
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_address_that_drops_packets_does_not_keep_the_others_from_being_tried() {
+        runtime().block_on(try_addresses());
+    }
+
+    #[cfg(target_os = "linux")]
+    async fn try_addresses() {
+        let (quiet, _filling) = silent("127.0.0.2:0");
+        let silent = quiet.local_addr().unwrap().as_socket().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let answering = listener.local_addr().unwrap();
+        let refusing = TcpListener::bind("127.0.0.3:0").unwrap().local_addr().unwrap();
+        for addresses in [
+            vec![silent, answering],
+            vec![answering, silent],
+            vec![silent, silent, refusing, answering, silent],
+            vec![refusing, silent, answering],
+        ] {
+            let connected = timeout(CONNECT_TIMEOUT, connect_to_first(addresses.clone())).await;
+            assert_eq!(connected.unwrap().unwrap().peer_addr().unwrap(), answering, "{addresses:?}");
+        }
+        // Whoever waits has the time-out over all attempts.
+        timeout(2 * ATTEMPT_DELAY, connect_to_first(vec![silent, refusing])).await.unwrap_err();
+        for (addresses, kind) in
+            [(vec![refusing, refusing], io::ErrorKind::ConnectionRefused), (vec![], io::ErrorKind::NotFound)]
+        {
+            assert_eq!(connect_to_first(addresses).await.unwrap_err().kind(), kind);
+        }
+    }
+
+    #[test]
+    fn the_two_families_are_tried_in_turn_from_the_systems_first_on() {
+        let order = |addresses: &[&str]| {
+            let parsed = addresses.iter().map(|address| format!("{address}:1").parse().unwrap());
+            let ordered = families_in_turn(parsed.collect());
+            ordered.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&["[::1]", "[::2]", "[::3]", "1.1.1.1"]), ["::1", "1.1.1.1", "::2", "::3"]);
+        assert_eq!(order(&["1.1.1.1", "1.1.1.2", "[::1]", "[::2]"]), ["1.1.1.1", "::1", "1.1.1.2", "::2"]);
+        assert_eq!(order(&["1.1.1.1"]), ["1.1.1.1"]);
+        assert_eq!(order(&[]), [""; 0]);
     }
 
     #[test]
