@@ -2,6 +2,7 @@
 //! tests of them.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type};
@@ -13,6 +14,7 @@ use arrow_select::concat::concat_batches;
 
 use crate::table::{Column, SqlType, TableDefinition};
 use crate::{CreateMode, Engine, QueryOptions, Statement, Value};
+use boundary_bench_kernel::Error;
 use boundary_bench_kernel::cancel::CancelToken;
 
 /// Makes a test module for an engine: one test per behaviour, each on an engine of its own.
@@ -36,6 +38,7 @@ macro_rules! engine_contract {
             every_type_comes_back_with_its_nulls,
             a_number_that_the_engine_has_not_is_named_by_row_and_column,
             a_cancelled_query_says_so,
+            a_command_that_is_reported_as_cancelled_has_changed_nothing,
             a_query_left_in_the_middle_holds_nothing,
             tables_are_filled_in_parallel,
         );
@@ -392,6 +395,60 @@ pub fn a_cancelled_query_says_so(engine: &Arc<dyn Engine>) {
     assert!(stream.next_batch().unwrap().is_some());
     options.cancel.cancel();
     assert_eq!(stream.next_batch().unwrap_err().code(), "BB_ABORTED");
+}
+
+pub fn a_command_that_is_reported_as_cancelled_has_changed_nothing(engine: &Arc<dyn Engine>) {
+    const ROWS: usize = 5000;
+    const ATTEMPTS: u32 = 250;
+    if !engine.capabilities().sql {
+        return;
+    }
+    engine.create_table(&numbers("source"), CreateMode::Create).unwrap();
+    insert(engine, &numbers("source"), &[number_rows(0..5000)]);
+    let run = |table: &str, returns: bool, options: &QueryOptions| {
+        engine.create_table(&numbers(table), CreateMode::Create).unwrap();
+        let sql = format!("INSERT INTO {table} SELECT id, value FROM source");
+        let begun = Instant::now();
+        let ended = if returns {
+            engine.query(&format!("{sql} RETURNING id"), options).and_then(|mut stream| {
+                std::iter::from_fn(|| stream.next_batch().transpose()).map(|batch| Ok(batch?.num_rows())).sum()
+            })
+        } else {
+            engine.execute(&sql, &options.cancel).map(|rows| usize::try_from(rows).unwrap())
+        };
+        (ended, begun.elapsed())
+    };
+    let (ended, usual) = run("usual", false, &QueryOptions::default());
+    assert_eq!(ended.unwrap(), ROWS);
+    let can_return = run("returning", true, &QueryOptions::default()).0.is_ok();
+    let mut ends = [0, 0];
+    for attempt in 0..ATTEMPTS {
+        let options = QueryOptions { batch_rows: 1000, ..QueryOptions::default() };
+        let token = options.cancel.clone();
+        // From before the start to well after the usual end, also while returned rows are read.
+        let delay = usual * 2 * attempt / ATTEMPTS;
+        let canceller = std::thread::spawn(move || {
+            std::thread::sleep(delay);
+            token.cancel();
+        });
+        let table = format!("t{attempt}");
+        let (ended, _) = run(&table, can_return && attempt % 2 == 1, &options);
+        canceller.join().unwrap();
+        match ended {
+            Err(Error::CancelledInDoubt) => ends[1] += 1,
+            Err(error) => {
+                assert_eq!(error.code(), "BB_ABORTED", "{error}");
+                assert_eq!(rows(engine, &format!("SELECT id FROM {table}")), 0, "{attempt}: {error}");
+                ends[1] += 1;
+            }
+            Ok(changed) => {
+                assert_eq!((changed, rows(engine, &format!("SELECT id FROM {table}"))), (ROWS, ROWS), "{attempt}");
+                ends[0] += 1;
+            }
+        }
+        assert!(engine.drop_table(&table).unwrap());
+    }
+    assert!(ends.iter().all(|count| *count > 0), "{ends:?}");
 }
 
 pub fn a_query_left_in_the_middle_holds_nothing(engine: &Arc<dyn Engine>) {

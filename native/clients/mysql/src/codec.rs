@@ -246,6 +246,11 @@ impl Failure {
         }
     }
 
+    /// Whether the server said that the command did not succeed, or it was never sent. Otherwise nobody knows what became of it.
+    pub(crate) fn is_answered(&self) -> bool {
+        !matches!(self, Self::Lost(Error::Connection(_) | Error::Timeout(_)))
+    }
+
     /// Whether the server no longer has the prepared statement that was to run.
     pub(crate) fn is_forgotten(&self) -> bool {
         self.code().is_some_and(|code| FORGOTTEN.contains(&code))

@@ -230,7 +230,7 @@ impl Engine for MysqlEngine {
         let together = statements.len() > 1;
         let mut session = self.session()?;
         let running = Running::new(&session, cancel);
-        let ran: Result<u64> = runtime().block_on(async {
+        let ran: CommandResult<u64> = runtime().block_on(async {
             let mut changed = 0;
             if together {
                 session.connection.run("BEGIN").await?;
@@ -254,8 +254,9 @@ impl Engine for MysqlEngine {
         }
         match ran {
             Ok(changed) => ended.map(|()| changed).map_err(Error::from),
-            Err(_) if was_cancelled => Err(Error::Cancelled),
-            Err(error) => Err(error),
+            // Of several statements nothing is published before their end.
+            Err(failure) if was_cancelled => Err(Error::cancelled(together || failure.is_answered())),
+            Err(failure) => Err(failure.into()),
         }
     }
 

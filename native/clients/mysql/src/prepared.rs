@@ -2,6 +2,7 @@
 //! A statement that the server can't prepare runs as text.
 
 use std::borrow::BorrowMut;
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,7 +99,7 @@ pub(crate) fn start_query(
         }
     });
     match started {
-        Ok((started, form)) => Ok(Box::new(QueryRows::new(session, running, &started, form, options)?)),
+        Ok((started, form)) => QueryRows::new(session, running, &started, form, options)?.boxed(returns_changed),
         Err(failure) => Err(failed(session, running, failure, &options.cancel)),
     }
 }
@@ -108,7 +109,7 @@ pub(crate) fn start_query(
 fn failed(mut session: impl BorrowMut<Lease>, running: Running, failure: Failure, cancel: &CancelToken) -> Error {
     if running.end(cancel) {
         session.borrow_mut().connection.condemn();
-        return Error::Cancelled;
+        return Error::cancelled(failure.is_answered());
     }
     failure.into()
 }
@@ -164,11 +165,32 @@ impl<S: BorrowMut<Lease>> QueryRows<S> {
         })
     }
 
+    /// The stream of the rows. Those of a change are read to their end first, by which the server has committed it.
+    fn boxed<'rows>(mut self, returns_changed: bool) -> Result<Box<dyn BatchStream + 'rows>>
+    where
+        S: Send + 'rows,
+    {
+        if !returns_changed {
+            return Ok(Box::new(self));
+        }
+        let mut batches = VecDeque::new();
+        loop {
+            match self.next_batch() {
+                Ok(Some(batch)) => batches.push_back(batch),
+                Ok(None) => break,
+                // The server was asked to end the statement, and its answer is not read.
+                Err(Error::Cancelled) => return Err(Error::CancelledInDoubt),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Box::new(Published { columns: self.columns().to_vec(), schema: self.schema(), batches }))
+    }
+
     fn gather(&mut self) -> Result<Option<RecordBatch>> {
-        self.cancel.check()?;
         if self.running.is_none() {
             return Ok(None);
         }
+        self.cancel.check()?;
         let (rows, most) = (&mut self.rows, self.batch_rows);
         let connection = &mut self.session.borrow_mut().connection;
         let ended = runtime().block_on(connection.rows(|row| {
@@ -225,6 +247,31 @@ impl<S: BorrowMut<Lease>> Drop for QueryRows<S> {
     }
 }
 
+/// The rows of a change that the server has committed.
+struct Published {
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    batches: VecDeque<RecordBatch>,
+}
+
+impl BatchStream for Published {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        Ok(self.batches.pop_front())
+    }
+
+    fn is_published(&self) -> bool {
+        true
+    }
+}
+
 /// A prepared statement and the session that it was prepared on.
 pub(crate) struct PreparedStatement {
     session: Lease,
@@ -234,6 +281,8 @@ pub(crate) struct PreparedStatement {
     parameters: Vec<Option<SqlType>>,
     /// Whether the statement is a query, or returns the rows that it changes.
     returns_rows: bool,
+    /// Whether the statement returns the rows that it changes.
+    returns_changed: bool,
 }
 
 impl PreparedStatement {
@@ -245,10 +294,10 @@ impl PreparedStatement {
                 "the statement has parameters written ?; write them $1, $2, ...".to_owned(),
             ));
         }
-        let returns_rows =
-            returns_changed_rows(statement) || (Mysql::is_query(statement) && !prepared.fields.is_empty());
+        let returns_changed = returns_changed_rows(statement);
+        let returns_rows = returns_changed || (Mysql::is_query(statement) && !prepared.fields.is_empty());
         let parameters = vec![None; numbered.count];
-        Ok(Self { session, prepared, numbered, parameters, returns_rows })
+        Ok(Self { session, prepared, numbered, parameters, returns_rows, returns_changed })
     }
 
     /// Sends the statement with these parameters, and reads the beginning of its first result. A statement that the server has forgotten
@@ -300,7 +349,10 @@ impl Statement for PreparedStatement {
         options.cancel.check()?;
         let running = Running::new(&self.session, &options.cancel);
         match self.start(parameters)? {
-            Ok(started) => Ok(Box::new(QueryRows::new(&mut self.session, running, &started, Form::Binary, options)?)),
+            Ok(started) => {
+                let rows = QueryRows::new(&mut self.session, running, &started, Form::Binary, options)?;
+                rows.boxed(self.returns_changed)
+            }
             Err(failure) => Err(failed(&mut self.session, running, failure, &options.cancel)),
         }
     }

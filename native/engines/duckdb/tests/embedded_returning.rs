@@ -1,15 +1,14 @@
 //! Statements that return the rows they change, and statements of which DuckDB makes several.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use boundary_bench_duckdb::EmbeddedEngine;
 use boundary_bench_engine::{BatchStream, Engine, QueryOptions, Value};
+use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::{Error, Result};
 
 fn engine() -> Arc<dyn Engine> {
     let engine = EmbeddedEngine::open("").unwrap();
@@ -230,52 +229,4 @@ fn a_prepared_catalog_query_runs_while_others_replace_its_table() {
         }
         replacing.join().unwrap();
     });
-}
-
-#[test]
-fn a_change_that_returns_rows_is_published_or_reported_as_cancelled() {
-    const ROWS: u32 = 5000;
-    let engine = engine();
-    let sql = format!("INSERT INTO t SELECT range FROM range({ROWS}) RETURNING a");
-    let mut prepared = engine.prepare(&sql, &CancelToken::default()).unwrap();
-    let begun = Instant::now();
-    assert_eq!(query(&engine, &sql).unwrap().iter().map(RecordBatch::num_rows).sum::<usize>(), ROWS as usize);
-    let usual = begun.elapsed();
-    let (mut stored, mut ends) = (count(&engine), [0, 0]);
-    for attempt in 0..1000 {
-        let options = QueryOptions { batch_rows: 1000, ..QueryOptions::default() };
-        let token = options.cancel.clone();
-        // From before the start to well after the end of the usual time.
-        let delay = usual * attempt / 500;
-        let canceller = std::thread::spawn(move || {
-            let begun = Instant::now();
-            while begun.elapsed() < delay {
-                std::hint::spin_loop();
-            }
-            token.cancel();
-        });
-        // Every second time prepared. The cancellation may come while the rows are read.
-        let read = if attempt % 2 == 0 {
-            engine.query(&sql, &options).and_then(|mut stream| collect(stream.as_mut()))
-        } else {
-            prepared.query(&[], &options).and_then(|mut stream| collect(stream.as_mut()))
-        };
-        canceller.join().unwrap();
-        let now = count(&engine);
-        match read {
-            Ok(batches) => {
-                assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), ROWS as usize);
-                assert_eq!(now - stored, i64::from(ROWS), "attempt {attempt}");
-                ends[0] += 1;
-            }
-            Err(error) => {
-                assert!(matches!(error, Error::Cancelled), "{error}");
-                assert_eq!(now, stored, "attempt {attempt}: rows of a cancelled statement were stored");
-                prepared = engine.prepare(&sql, &CancelToken::default()).unwrap();
-                ends[1] += 1;
-            }
-        }
-        stored = now;
-    }
-    assert!(ends.iter().all(|count| *count > 10), "{ends:?}");
 }
