@@ -21,8 +21,9 @@ export interface SqlClientOptions extends ConnectOptions, ServerOptions {
    */
   readonly serverPublicKey?: string | undefined;
   /**
-   * Allows fetching that key from the server if there is no verified TLS: anyone who impersonates the server then learns the
-   * password. Without this option and without a key such a login fails with the code `BB_INSECURE`.
+   * Allows fetching that key from the server. With `tls: 'required'` it allows sending the password to a server whose certificate is not
+   * verified. Anyone who impersonates the server then learns the password. Without this option and without a key such a login fails
+   * with the code `BB_INSECURE` if the server asks for the password itself, as MySQL 8 does at a user's first login.
    */
   readonly allowPublicKeyRetrieval?: boolean | undefined;
   /**

@@ -8,7 +8,7 @@ use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::cells::{CellLists, put_parameters};
 use crate::codec::{CommandResult, Done, Failure, Field, command};
-use crate::connection::{CELL_BYTES, Prepared, Started};
+use crate::connection::{CELL_BYTES, COLUMN_BYTES, Connection, Prepared, Started};
 use crate::outcome::{Outcome, Results};
 use crate::pool::Session;
 use crate::rows::{Form, RowBuilder};
@@ -19,6 +19,12 @@ const AHEAD_BYTES: usize = 256 << 10;
 
 /// The number of rows that a result has room for from the start.
 const SMALL_RESULT: usize = 8;
+
+/// The bytes that a further result of a request counts for, whatever it holds.
+const RESULT_BYTES: usize = size_of::<Outcome>();
+
+/// The parts of a statement's rows that are searched for one that takes further rows.
+const PARTS_SEARCHED: usize = 64;
 
 /// A statement and the lists of parameters that it is run with.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +78,7 @@ struct Run<'a> {
     outcomes: Vec<Outcome>,
     /// The further results of the requests.
     further: Vec<Outcome>,
-    /// The bytes of all rows received so far.
+    /// The bytes of all rows received so far, and of all else that is kept and that the server alone has chosen.
     gathered: usize,
     again: Again,
 }
@@ -300,8 +306,19 @@ impl<'a> Run<'a> {
             if !has_more {
                 return Ok(RequestEnd::Done);
             }
+            self.gather(&mut session.connection, RESULT_BYTES)?;
             started = session.connection.started(None).await?;
         }
+    }
+
+    /// Counts bytes that are kept. Beyond the limit, the connection is unusable.
+    fn gather(&mut self, connection: &mut Connection, bytes: usize) -> CommandResult<()> {
+        self.gathered += bytes;
+        if self.gathered <= connection.most_bytes() {
+            return Ok(());
+        }
+        connection.condemn();
+        Err(response_limit::exceeded("the result", connection.most_bytes()).into())
     }
 
     /// Adds a result with rows to the `placed` ones that a request has.
@@ -331,10 +348,14 @@ impl<'a> Run<'a> {
         fields: &Arc<[Field]>,
     ) -> CommandResult<(Outcome, Done)> {
         let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
+        let parts = state.parts.len();
         let (mut part, mut problem) = match state.part(session, statement, fields) {
             Ok(part) => (Some(part), None),
             Err(problem) => (None, Some(problem)),
         };
+        if parts > 0 && state.parts.len() > parts {
+            self.gathered += fields.iter().map(|field| COLUMN_BYTES + field.name.len()).sum::<usize>();
+        }
         let mut rows = part.map(|part| &mut state.parts[part]);
         let first_row = rows.as_ref().map_or(0, |rows| rows.rows());
         let connection = &mut session.connection;
@@ -366,7 +387,7 @@ impl StatementState {
     /// The part for rows with these columns.
     fn part(&mut self, session: &mut Session, sql: &str, fields: &Arc<[Field]>) -> Result<usize> {
         let form = if self.prepared.is_some() { Form::Binary } else { Form::Text };
-        if let Some(part) = self.parts.iter_mut().position(|rows| rows.takes(fields, form)) {
+        if let Some(part) = self.parts.iter_mut().take(PARTS_SEARCHED).position(|rows| rows.takes(fields, form)) {
             return Ok(part);
         }
         let shape = match form {

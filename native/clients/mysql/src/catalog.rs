@@ -10,10 +10,14 @@ use crate::sql;
 pub(crate) const TABLES: &str =
     "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'";
 
+/// The types without a character set for whose values the server reads texts and bytes alike.
+const READ_FROM_TEXT: &str = "tinyint smallint mediumint int bigint float double decimal date datetime timestamp time binary varbinary \
+                              tinyblob blob mediumblob longblob";
+
 /// The query for the columns of a table.
 pub(crate) fn columns_query(table: &str) -> String {
     format!(
-        "SELECT table_name, column_name, column_type, is_nullable FROM information_schema.columns \
+        "SELECT table_name, column_name, column_type, is_nullable, character_set_name FROM information_schema.columns \
          WHERE table_schema = DATABASE() AND table_name = {} ORDER BY ordinal_position",
         sql::literal(table)
     )
@@ -23,7 +27,25 @@ pub(crate) fn columns_query(table: &str) -> String {
 pub(crate) fn definition(table: &str, rows: Vec<Row>) -> Result<TableDefinition> {
     // The server compares names without regard to case.
     let rows = rows.into_iter().filter(|row| row.first().is_some_and(|name| name.as_deref() == Some(table)));
+    let rows = rows.map(|mut row| {
+        row.truncate(4);
+        row
+    });
     catalog::definition(table, rows, |row| column(table, row))
+}
+
+/// Whether `LOAD DATA ... CHARACTER SET binary` stores in all these columns what a statement would, given the rows of [`columns_query`]. It
+/// stores the bytes of a text in any character set, and reads all values from texts: `BIT` then takes their bytes, `YEAR` takes 0 for 2000,
+/// and an address of 16 bytes is taken for a binary one.
+pub(crate) fn takes_bytes(rows: &[Row]) -> bool {
+    rows.iter().all(|row| {
+        let [_, _, Some(type_name), _, charset] = row.as_slice() else { return false };
+        let type_name = type_name.to_ascii_lowercase();
+        match charset {
+            Some(charset) => charset.to_ascii_lowercase().starts_with("utf8"),
+            None => READ_FROM_TEXT.split(' ').any(|name| type_name.split(['(', ' ']).next() == Some(name)),
+        }
+    })
 }
 
 fn column(table: &str, [_, name, type_name, nullable]: [String; 4]) -> Result<Column> {
@@ -77,6 +99,34 @@ fn sql_type(text: &str) -> Option<SqlType> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_loaded_only_into_columns_that_take_its_bytes() {
+        let row = |type_name: &str, charset: Option<&str>| {
+            vec![
+                Some("t".into()),
+                Some("c".into()),
+                Some(type_name.into()),
+                Some("YES".into()),
+                charset.map(Into::into),
+            ]
+        };
+        let number = row("INT(10) unsigned", None);
+        for (type_name, charset, expected) in [
+            ("longtext", Some("utf8mb4"), true),
+            ("varchar(9)", Some("utf8mb3"), true),
+            ("enum('utf8')", Some("latin1"), false),
+            ("text", Some("ucs2"), false),
+            ("varbinary(8)", None, true),
+            ("decimal(10,2)", None, true),
+            ("bit(8)", None, false),
+            ("year(4)", None, false),
+            ("inet6", None, false),
+            ("json", None, false),
+        ] {
+            assert_eq!(takes_bytes(&[number.clone(), row(type_name, charset)]), expected, "{type_name}");
+        }
+    }
 
     #[test]
     fn types_are_those_that_queries_return() {

@@ -187,6 +187,9 @@ pub(crate) fn garbled(what: &str) -> Error {
     engine_error(format!("the server's {what} is not understood; is it a server of the MySQL wire?"))
 }
 
+/// The most bytes of an error's message that are kept. The messages of servers have up to 512 characters.
+const MOST_MESSAGE: usize = 4 << 10;
+
 /// An error that the server answers with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
@@ -210,7 +213,8 @@ impl ServerError {
             }
             None => String::new(),
         };
-        Self { code, state, message: String::from_utf8_lossy(bytes.0).into_owned() }
+        let message = &bytes.0[..bytes.0.len().min(MOST_MESSAGE)];
+        Self { code, state, message: String::from_utf8_lossy(message).into_owned() }
     }
 }
 

@@ -24,6 +24,18 @@ const ANSWER_BYTES: usize = 4 + 1 + 1 + 1 + 2 + 2;
 /// The least bytes that a value of a row counts for if rows are gathered in memory.
 pub(crate) const CELL_BYTES: usize = 8;
 
+/// The bytes that a column counts for beside its name: its place in a row, its type and its decoder take about as much.
+pub(crate) const COLUMN_BYTES: usize = 1 << 10;
+
+/// The memory for the description of a result's columns that is kept for the next description.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// The most columns of a result that servers have. Further ones count for [`COLUMN_BYTES`] each.
+const USUAL_COLUMNS: usize = 4096;
+
+/// The most bytes of the names of all columns of a connection's prepared statements, and of what is kept beside each name.
+const MOST_KNOWN: usize = 64 << 20;
+
 /// A connection to a server. One that has an answer outstanding, or has failed, must not be used again
 /// ([`Connection::is_idle`]).
 pub struct Connection {
@@ -33,6 +45,8 @@ pub struct Connection {
     /// The columns of prepared statements as the server sent them last, by the statements' numbers. The server sends columns
     /// again only if they change, as the columns of `SELECT ?` do with the type of the value.
     known: HashMap<u32, Arc<[Field]>>,
+    /// The bytes of these columns.
+    known_bytes: usize,
     /// The columns that the server described last.
     described: Description,
     /// The number of answers that were not read to their end.
@@ -99,6 +113,7 @@ struct Description {
 impl Description {
     fn begin(&mut self) {
         self.next.clear();
+        self.next.shrink_to(KEPT_BYTES);
     }
 
     fn add(&mut self, packet: &[u8]) {
@@ -142,6 +157,7 @@ impl Connection {
             server,
             forms: url.forms,
             known: HashMap::new(),
+            known_bytes: 0,
             described: Description::default(),
             outstanding: 0,
             last_answer: 0,
@@ -257,7 +273,7 @@ impl Connection {
 
     /// Appends `COM_STMT_CLOSE`. The server does not answer it.
     pub(crate) fn send_close(&mut self, id: u32) {
-        self.known.remove(&id);
+        self.known_bytes -= self.known.remove(&id).as_deref().map_or(0, bytes_of);
         self.send(command::STMT_CLOSE, |target| target.extend_from_slice(&id.to_le_bytes()));
         self.outstanding -= 1;
     }
@@ -351,12 +367,14 @@ impl Connection {
         let mut bytes = crate::codec::Bytes(self.transport.bytes(packet));
         let mut parse = || Some((bytes.u8()?, bytes.u32()?, bytes.u16()?, bytes.u16()?));
         let Some((0, id, columns, parameters)) = parse() else { return Err(self.lost(garbled("prepared statement"))) };
-        if parameters > 0 {
-            self.fields(parameters.into()).await?;
+        // The definitions of parameters say nothing: their types are open.
+        let definitions = usize::from(parameters) + usize::from(parameters > 0 && !self.can(capability::DEPRECATE_EOF));
+        for _ in 0..definitions {
+            self.next_packet().await?;
         }
         let fields = if columns > 0 { self.fields(columns.into()).await? } else { Arc::default() };
         self.answered();
-        self.known.insert(id, Arc::clone(&fields));
+        self.know(id, &fields)?;
         Ok(Prepared { id, parameters, fields })
     }
 
@@ -391,7 +409,7 @@ impl Connection {
                 }
                 let fields = self.fields(count).await?;
                 if let Some(id) = prepared {
-                    self.known.insert(id, Arc::clone(&fields));
+                    self.know(id, &fields)?;
                 }
                 Ok(Started::Rows(fields))
             }
@@ -503,10 +521,11 @@ impl Connection {
     /// Reads the columns of a result.
     async fn fields(&mut self, count: usize) -> CommandResult<Arc<[Field]>> {
         self.described.begin();
-        for _ in 0..count {
+        for index in 0..count {
             let packet = self.next_packet().await?;
             self.described.add(self.transport.bytes(packet));
-            if self.described.next.len() > self.most_bytes() {
+            let bytes = self.described.next.len() + index.saturating_sub(USUAL_COLUMNS) * COLUMN_BYTES;
+            if bytes > self.most_bytes() {
                 return Err(self.lost(response_limit::exceeded("what a result's columns are", self.most_bytes())));
             }
         }
@@ -514,6 +533,18 @@ impl Connection {
             self.next_packet().await?;
         }
         self.described.fields().ok_or_else(|| self.lost(garbled("column")))
+    }
+
+    /// Keeps the columns of a prepared statement.
+    fn know(&mut self, id: u32, fields: &Arc<[Field]>) -> CommandResult<()> {
+        self.known_bytes += bytes_of(fields);
+        self.known_bytes -= self.known.insert(id, Arc::clone(fields)).as_deref().map_or(0, bytes_of);
+        if self.known_bytes <= MOST_KNOWN {
+            return Ok(());
+        }
+        let problem =
+            format!("the columns of the prepared statements take more than {MOST_KNOWN} bytes; prepare fewer");
+        Err(self.lost(Error::TooLarge(problem)))
     }
 
     /// Reads the first packet of an answer. An error packet becomes an error.
@@ -561,6 +592,11 @@ impl Connection {
             let _ = self.transport.flush().await;
         }
     }
+}
+
+/// The bytes that the columns of a prepared statement take.
+fn bytes_of(fields: &[Field]) -> usize {
+    fields.iter().map(|field| size_of::<Field>() + field.name.len()).sum()
 }
 
 /// The error of a server that does not answer a login.

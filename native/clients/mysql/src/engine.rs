@@ -206,8 +206,10 @@ impl Engine for MysqlEngine {
     }
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
-        self.describe_table(&table.name)?.check_columns(table, Mysql::column)?;
-        Ok(Box::new(MysqlIngest::begin(self.session()?, table)?))
+        let columns = self.rows(&catalog::columns_query(&table.name))?;
+        let takes_bytes = catalog::takes_bytes(&columns);
+        catalog::definition(&table.name, columns)?.check_columns(table, Mysql::column)?;
+        Ok(Box::new(MysqlIngest::begin(self.session()?, table, takes_bytes)?))
     }
 
     /// Takes one statement that reads (`SELECT`, `WITH`, `VALUES`, `TABLE`, `SHOW`, `DESCRIBE` or `EXPLAIN`), or one that changes rows

@@ -1,5 +1,5 @@
-//! Inserts of the engine: one transaction, filled by `LOAD DATA LOCAL` if the server allows that, else by packets or statements
-//! of many rows.
+//! Inserts of the engine: one transaction, filled by `LOAD DATA LOCAL` if the server allows that and all columns take the bytes of
+//! texts as they are, else by packets or statements of many rows.
 //!
 //! `LOAD DATA` is one statement for the whole insert: the server stores rows while the next ones are encoded. For
 //! values that it can't store it only gives warnings, so an insert with a warning is rolled back.
@@ -49,10 +49,10 @@ enum Way {
 }
 
 impl MysqlIngest {
-    /// Begins an insert into a table that has these columns.
-    pub(crate) fn begin(mut session: Lease, table: &TableDefinition) -> Result<Self> {
+    /// Begins an insert into a table that has these columns. `takes_bytes` as in [`crate::catalog::takes_bytes`].
+    pub(crate) fn begin(mut session: Lease, table: &TableDefinition, takes_bytes: bool) -> Result<Self> {
         let columns: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
-        let way = runtime().block_on(start(&mut session, &table.name, &columns))?;
+        let way = runtime().block_on(start(&mut session, &table.name, &columns, takes_bytes))?;
         Ok(Self {
             session: Some(session),
             schema: table.to_arrow(),
@@ -113,9 +113,12 @@ impl MysqlIngest {
     }
 }
 
-/// Begins the transaction, and `LOAD DATA` if the server takes it.
-async fn start(session: &mut Lease, table: &str, columns: &[String]) -> Result<Way> {
+/// Begins the transaction, and `LOAD DATA` if the server and the columns take it.
+async fn start(session: &mut Lease, table: &str, columns: &[String], takes_bytes: bool) -> Result<Way> {
     session.connection.run("BEGIN").await?;
+    if !takes_bytes {
+        return Ok(Way::Packets);
+    }
     let names: Vec<_> = columns.iter().map(|name| sql::identifier(name)).collect();
     let load = format!(
         "LOAD DATA LOCAL INFILE 'boundary-bench' INTO TABLE {} CHARACTER SET binary FIELDS TERMINATED BY '\\t' \

@@ -1,5 +1,5 @@
 //! Inserts of many rows into one table: as the file of `LOAD DATA LOCAL INFILE`, in packets of many rows if the server takes
-//! them (`MariaDB`), else by statements of many rows.
+//! them (`MariaDB`) and each column has values of one type, else by statements of many rows.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::calendar::{self, Clock, Date};
 use crate::cells::{Cell, CellLists, NO_SUCH_DATE, NO_SUCH_DOUBLE, NO_SUCH_TIMESTAMP, Parameters};
-use crate::codec::{CommandResult, Failure, command, garbled, put_text, type_id};
+use crate::codec::{CommandResult, Failure, command, garbled, type_id};
 use crate::connection::Started;
 use crate::pool::Session;
 use crate::sql;
@@ -156,10 +156,10 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
     }
     // All values are checked before anything is sent: a packet that can't be finished costs the connection, and with it
     // the caller's transaction.
-    let types = column_types(rows)?;
-    let is_bulk = session.connection.has_bulk();
-    let types = is_bulk.then_some(types.as_slice());
-    let most = if is_bulk { usize::MAX } else { STATEMENT_ROWS.min(MOST_PARAMETERS / rows.width().max(1)).max(1) };
+    let types = column_types(rows)?.filter(|_| session.connection.has_bulk());
+    let types = types.as_deref();
+    let most =
+        if types.is_some() { usize::MAX } else { STATEMENT_ROWS.min(MOST_PARAMETERS / rows.width().max(1)).max(1) };
     let mut ranges = Vec::new();
     let mut start = 0;
     while start < rows.count() {
@@ -289,12 +289,14 @@ async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<
     Ok(())
 }
 
-/// The type of each column in the protocol: the type of its values if they have one type, else text or bytes.
+/// The type of each column in the protocol, or `None` if a column has values of several types. A packet of many rows has one type per
+/// column, and servers store values by their type: 2.5 as a double is not the `INT` that it is as a text. Integers of all sizes are alike.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] naming the first value that the server can't hold.
-fn column_types(rows: &dyn Rows) -> Result<Vec<u8>> {
-    let mut types = vec![type_id::NULL; rows.width()];
+fn column_types(rows: &dyn Rows) -> Result<Option<Vec<u8>>> {
+    let is_integer = |id| matches!(id, type_id::TINY | type_id::LONG | type_id::LONGLONG);
+    let (mut types, mut is_mixed) = (vec![type_id::NULL; rows.width()], false);
     for row in 0..rows.count() {
         let mut column = 0;
         rows.visit(row, &mut |cell| {
@@ -302,18 +304,17 @@ fn column_types(rows: &dyn Rows) -> Result<Vec<u8>> {
             let found = cell.type_id();
             let known = &mut types[column];
             if *known != found && found != type_id::NULL {
-                *known = match (*known, found) {
-                    (type_id::NULL, found) => found,
-                    (type_id::LONG, type_id::LONGLONG) | (type_id::LONGLONG, type_id::LONG) => type_id::LONGLONG,
-                    (type_id::BLOB, _) | (_, type_id::BLOB) => type_id::BLOB,
-                    _ => type_id::VAR_STRING,
-                };
+                match *known {
+                    type_id::NULL => *known = found,
+                    id if is_integer(id) && is_integer(found) => *known = type_id::LONGLONG,
+                    _ => is_mixed = true,
+                }
             }
             column += 1;
             Ok(())
         })?;
     }
-    Ok(types)
+    Ok((!is_mixed).then_some(types))
 }
 
 /// Appends `COM_STMT_BULK_EXECUTE` without its first byte.
@@ -323,27 +324,17 @@ fn put_bulk(packet: &mut Vec<u8>, id: u32, types: &[u8], rows: &dyn Rows, range:
     for type_id in types {
         packet.extend_from_slice(&[*type_id, 0]);
     }
-    let mut text = Vec::new();
     for row in range {
         let mut column = 0;
         rows.visit(row, &mut |cell| {
             let wanted = types[column];
             column += 1;
-            if cell == Cell::Null {
-                packet.push(1);
-                return Ok(());
+            packet.push(u8::from(cell == Cell::Null));
+            match (cell, wanted) {
+                (Cell::Int(value), type_id::LONGLONG) => packet.extend_from_slice(&value.to_le_bytes()),
+                (Cell::Bool(value), type_id::LONGLONG) => packet.extend_from_slice(&i64::from(value).to_le_bytes()),
+                _ => cell.write(packet).map_err(|problem| unusable_value(row, column, problem))?,
             }
-            packet.push(0);
-            if let (Cell::Int(value), type_id::LONGLONG) = (cell, wanted) {
-                packet.extend_from_slice(&value.to_le_bytes());
-                return Ok(());
-            }
-            if cell.type_id() == wanted {
-                return cell.write(packet).map_err(|problem| unusable_value(row, column, problem));
-            }
-            text.clear();
-            put_plain(&mut text, cell).map_err(|problem| unusable_value(row, column, problem))?;
-            put_text(packet, &text);
             Ok(())
         })?;
     }
@@ -429,4 +420,60 @@ fn put_escaped(target: &mut Vec<u8>, mut bytes: &[u8]) {
         bytes = &bytes[position + 1..];
     }
     target.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Column<'a>(&'a [Cell<'a>]);
+
+    impl Rows for Column<'_> {
+        fn count(&self) -> usize {
+            self.0.len()
+        }
+
+        fn width(&self) -> usize {
+            1
+        }
+
+        fn size(&self, _row: usize) -> usize {
+            16
+        }
+
+        fn visit(&self, row: usize, visit: &mut dyn FnMut(Cell<'_>) -> Result<()>) -> Result<()> {
+            visit(self.0[row])
+        }
+    }
+
+    #[test]
+    fn a_column_has_one_type_only_if_all_its_values_have_it() {
+        use type_id::{DOUBLE, LONG, LONGLONG, NULL, TINY};
+        let (short, long) = (Cell::Int(7), Cell::Int(1 << 40));
+        for (cells, expected) in [
+            (&[Cell::Null, Cell::Null][..], Some(NULL)),
+            (&[Cell::Null, short, Cell::Null], Some(LONG)),
+            (&[short, long, Cell::Bool(true)], Some(LONGLONG)),
+            (&[Cell::Bool(true), Cell::Bool(false)], Some(TINY)),
+            (&[Cell::Bool(true), short], Some(LONGLONG)),
+            (&[Cell::Double(2.5), Cell::Null], Some(DOUBLE)),
+            (&[Cell::Double(2.5), short], None),
+            (&[short, Cell::Text("7")], None),
+            (&[Cell::Text("x"), Cell::Bytes(b"x")], None),
+            (&[Cell::Date(1), Cell::Timestamp(1)], None),
+        ] {
+            assert_eq!(column_types(&Column(cells)).unwrap(), expected.map(|id| vec![id]), "{cells:?}");
+        }
+        let error = column_types(&Column(&[short, Cell::Text("x"), Cell::Double(f64::NAN)])).unwrap_err();
+        assert!(error.to_string().starts_with("row 2, value 1"), "{error}");
+    }
+
+    #[test]
+    fn the_rows_of_a_packet_have_the_types_in_its_head() {
+        let mut packet = Vec::new();
+        let cells = [Cell::Int(-1), Cell::Bool(true), Cell::Null];
+        put_bulk(&mut packet, 3, &[type_id::LONGLONG], &Column(&cells), 0..3).unwrap();
+        let rows = [&[0][..], &[255; 8], &[0, 1, 0, 0, 0, 0, 0, 0, 0], &[1]].concat();
+        assert_eq!(packet, [&[3, 0, 0, 0, 128, 0, type_id::LONGLONG, 0][..], &rows].concat());
+    }
 }

@@ -13,6 +13,8 @@ use crate::url::Url;
 /// The largest packet that the client announces: the limit of the protocol.
 const MAX_PACKET: u32 = 1 << 30;
 
+const NATIVE: &str = "mysql_native_password";
+
 /// The name of the plugin by which a server may ask for the password itself.
 const CACHING_SHA2: &str = "caching_sha2_password";
 
@@ -103,10 +105,11 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> CommandResul
         transport.encrypt(url, trust).await?;
     }
     let password = url.password.as_deref().unwrap_or_default();
-    let mut plugin = greeting.plugin;
+    // The greeting names the plugin that most users have, and the server then asks by the plugin of this user. So an answer ahead of that
+    // only proves the password.
+    let mut plugin = if greeting.plugin == CACHING_SHA2 { CACHING_SHA2 } else { NATIVE }.to_owned();
     let mut nonce = greeting.nonce;
-    // The server may still change an unknown plugin for a known one.
-    let answer = response(&plugin, &nonce, password, transport).unwrap_or_default();
+    let answer = response(&plugin, &nonce, password, transport)?;
     transport.send(|target| {
         head(target);
         target.extend_from_slice(url.user.as_bytes());
@@ -170,7 +173,7 @@ async fn next(transport: &mut Transport, url: &Url) -> CommandResult<Vec<u8>> {
 fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -> Result<Vec<u8>> {
     let password = password.as_bytes();
     match plugin {
-        "mysql_native_password" | "" => Ok(scramble_native(nonce, password).map(Vec::from).unwrap_or_default()),
+        NATIVE => Ok(scramble_native(nonce, password).map(Vec::from).unwrap_or_default()),
         CACHING_SHA2 => Ok(scramble_sha256(nonce, password).map(Vec::from).unwrap_or_default()),
         "mysql_clear_password" if transport.is_private() => Ok([password, &[0]].concat()),
         "mysql_clear_password" => Err(Error::Insecure(
@@ -179,16 +182,26 @@ fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -
         )),
         other => Err(Error::Unsupported(format!(
             "the server wants the password by the plugin {other}, which is not known here; use \
-             mysql_native_password or caching_sha2_password for this user"
+             caching_sha2_password or mysql_native_password for this user"
         ))),
     }
 }
 
-/// The password itself: in plain if only the server can read it, else encrypted with the server's key.
+/// The password itself: over TLS or a Unix socket as it is, else encrypted with the server's key. In TLS a server takes an encrypted password
+/// or a request for its key for the password
+/// ([the protocol](https://dev.mysql.com/doc/dev/mysql-server/latest/page_caching_sha2_authentication_exchanges.html)). A server whose
+/// certificate was not verified gets the password only if the user allows any server to learn it.
 async fn whole_password(transport: &mut Transport, url: &Url, password: &str, nonce: &[u8]) -> CommandResult<Vec<u8>> {
     let mut secret = [password.as_bytes(), &[0]].concat();
-    if transport.is_private() {
+    if transport.is_private() || (url.tls.is_some() && url.allow_public_key_retrieval) {
         return Ok(secret);
+    }
+    if url.tls.is_some() {
+        return Err(Error::Insecure(format!(
+            "{url} wants the password itself, and shows a certificate that was not verified; use tls=verify (with tls-ca=/file.pem for a \
+             certificate of your own), or let any server learn the password (allow-public-key-retrieval=on)"
+        ))
+        .into());
     }
     let key = public_key(transport, url).await?;
     for (index, byte) in secret.iter_mut().enumerate() {

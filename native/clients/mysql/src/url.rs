@@ -2,8 +2,9 @@
 //!
 //! Options: `socket`, the options of TLS ([`Trust::of_words`]), `max-response-bytes`, `extensions=off`, and `collation`, the name of a
 //! [`Collation`]. `server-public-key=/file.pem` is a key to encrypt the password with, for a server that asks for it over a connection that
-//! others may read. `allow-public-key-retrieval=on` asks the server for that key. The options of [`ValueForms`] are `date-strings=on`,
-//! `decimal-numbers=on`, `big-number-strings=on` and `tiny-int-1-is-bit=off`.
+//! others may read. `allow-public-key-retrieval=on` asks the server for that key, and tells the password to a server whose certificate is
+//! not verified (`tls=required`). The options of [`ValueForms`] are `date-strings=on`, `decimal-numbers=on`, `big-number-strings=on` and
+//! `tiny-int-1-is-bit=off`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -107,10 +108,11 @@ pub struct Url {
     pub database: Option<String>,
     /// The certificates to trust over TLS, or `None` for no TLS.
     pub tls: Option<Trust>,
-    /// The path of the server's RSA key, in PEM. The password is encrypted with it if the server asks for it over a connection that
-    /// others may read.
+    /// The path of the server's RSA key, in PEM. The password is encrypted with it if the server asks for it over a connection without
+    /// TLS. In TLS servers take the password as it is.
     pub server_public_key: Option<PathBuf>,
-    /// Whether the server may send that key itself: anybody who answers in its place can then get the password.
+    /// Whether the server may send that key itself, or in TLS that is not verified may get the password: anybody who answers in its place
+    /// can then get it.
     pub allow_public_key_retrieval: bool,
     /// The most bytes of a packet, and of the rows gathered in one call.
     pub most_bytes: usize,

@@ -74,6 +74,20 @@ async fn a_reply_beyond_the_limit_is_refused_and_its_connection_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn kinds_of_replies_that_were_not_asked_for_are_refused_and_not_kept() {
+    // Pushes, attributes, maps, sets and the other kinds of RESP3, each without end.
+    for said in
+        [">1\r\n+a\r\n", "|1\r\n+a\r\n+b\r\n", "%1\r\n+a\r\n+b\r\n", "~0\r\n", "_\r\n", "#t\r\n", ",1.5\r\n", "(1\r\n"]
+    {
+        assert!(reset_peak_rss());
+        let before = peak_rss().unwrap();
+        let error = ask(&answering(said.as_bytes(), said.as_bytes()), None).await.unwrap_err();
+        assert_eq!(error.code(), "BB_ENGINE", "{error}");
+        assert!(peak_rss().unwrap() < before + LITTLE);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_limit_that_is_raised_lets_more_through() {
     let reply = [b"$2000000\r\n", vec![b'x'; 2_000_000].as_slice(), b"\r\n"].concat();
     let url = answering(&reply, b"");

@@ -12,7 +12,7 @@ use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::testing::certificate;
 use boundary_bench_kernel::tls::Trust;
-use boundary_bench_mysql::{Connection, DrivenSession, MysqlEngine, Shapes, Submission, Url};
+use boundary_bench_mysql::{Connection, DrivenSession, MysqlEngine, Shapes, SqlSession, Submission, Url};
 use tokio::io::AsyncWriteExt;
 
 use crate::common::{Client, text};
@@ -58,6 +58,79 @@ async fn an_answer_beyond_the_limit_is_refused_and_its_connection_closed() {
         // That connection still receives data. Another one gets its answer.
         Client::connect(&url).await.unwrap().text("SHORT").await.unwrap();
     }
+}
+
+/// A packet with a status of 10: the server commits each statement, and another result follows. It ends rows, or is the outcome of a statement.
+fn more(first: u8) -> Vec<u8> {
+    packet(3, &[first, 0, 0, 10, 0, 0, 0])
+}
+
+/// The packets of a result without rows that has one column of this name, and another result behind it.
+fn empty_result(name: &str) -> Vec<u8> {
+    let name = [&[u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
+    let column = [b"\x03def\x00\x00\x00", &name[..], b"\x00\x0c\x2d\x00\xff\xff\x00\x00\xfd\x00\x00\x00\x00\x00"];
+    [packet(1, &[1]), packet(2, &column.concat()), more(0xfe)].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_without_rows_count_towards_the_limit() {
+    let others = (0..1000).map(|index| empty_result(&format!("c{index}"))).collect::<Vec<_>>().concat();
+    let informed = packet(3, &[&more(0)[4..], &[b'i'; 1000]].concat());
+    for others in [empty_result("x"), others, more(0), informed] {
+        let server = Scripted::start(move |sql| match sql {
+            "ENDLESS" => Say::Endless(Vec::new(), others.clone()),
+            _ => Say::Ok,
+        });
+        let url = Url { most_bytes: LIMIT, ..server.await.url.clone() };
+        let client = Client::connect(&url).await.unwrap();
+        let answer = tokio::time::timeout(Duration::from_secs(60), client.text("ENDLESS")).await;
+        let error = answer.expect("the results are read without end").unwrap_err();
+        assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
+        assert!(error.to_string().contains("max-response-bytes"), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_result_of_a_statement_counts_by_its_rows_alone() {
+    let said = [empty_result("x"), more(0), packet(4, OK)].concat();
+    let server = Scripted::start(move |sql| if sql == "CALL p()" { Say::Bytes(said.clone()) } else { Say::Ok }).await;
+    let client = Client::connect(&Url { most_bytes: 1000, ..server.url.clone() }).await.unwrap();
+    let results = client.text("CALL p()").await.unwrap();
+    assert_eq!((results.requests[0].part, results.further.len()), (Some(0), 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_and_messages_are_kept_up_to_a_limit() {
+    // A prepared statement whose columns have long names, a result of many columns, and a long error.
+    let column = |length: u16| [b"\x03def\0\0\0\xfc", &length.to_le_bytes()[..], &vec![b'x'; length.into()]].concat();
+    let column = move |length| packet(2, &[&column(length)[..], b"\0\x0c\x2d\0\xff\xff\0\0\xfd\0\0\0\0\0"].concat());
+    let names = column(60_000).repeat(200);
+    let server = Scripted::start(move |sql| match sql {
+        _ if sql.starts_with("TABLE") => {
+            let id = sql.len().to_le_bytes();
+            let prepared = packet(1, &[&[0][..], &id[..4], &[200, 0, 0, 0, 0, 0, 0]].concat());
+            Say::Bytes([&prepared[..], &names].concat())
+        }
+        "WIDE" => Say::Endless(packet(1, &[0xfd, 0, 0, 10]), column(1)),
+        "LONG" => Say::Bytes(packet(1, &[b"\xff\x10\x04#HY000", &b"x".repeat(1 << 20)[..]].concat())),
+        _ => Say::Ok,
+    });
+    let server = server.await;
+    let mut session = SqlSession::open(&server.url).await.unwrap();
+    let mut prepared = Vec::new();
+    while prepared.len() < 100 {
+        match session.prepare(&format!("TABLE{}", " ".repeat(prepared.len()))).await.map_err(Error::from) {
+            Ok(statement) => prepared.push(statement.fields.len()),
+            Err(error) => {
+                assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
+                break;
+            }
+        }
+    }
+    assert_eq!(prepared, [200; 5], "12 MB each, 64 MiB in all");
+    let client = Client::connect(&Url { most_bytes: 64 << 20, ..server.url.clone() }).await.unwrap();
+    assert!(client.text("LONG").await.unwrap_err().to_string().len() < 5000);
+    assert_eq!(client.text("WIDE").await.unwrap_err().code(), "BB_TOO_LARGE");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -126,10 +126,25 @@ async fn the_password_is_encrypted_with_a_key_that_was_given_or_may_be_asked_for
     }
 }
 
+/// A server whose certificate is the one of the file `loopback`. It asks for the password by `plugin` and then sends these packets. Its task
+/// returns the client's packets after the login.
+async fn server_with_tls(plugin: &'static str, said: Vec<Vec<u8>>) -> (Url, JoinHandle<Vec<Vec<u8>>>) {
+    let (listener, url) = listen().await;
+    let acceptor = certificate("loopback").acceptor(&[]).unwrap();
+    let hearing = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(&greeting(1, WITH_TLS, plugin)).await.unwrap();
+        hear(&mut stream).await.unwrap();
+        let mut stream = acceptor.accept(stream).await.unwrap();
+        hear(&mut stream).await.unwrap();
+        say(&mut stream, said).await
+    });
+    (url, hearing)
+}
+
 #[tokio::test]
 async fn encryption_alone_does_not_make_a_server_the_one_that_was_meant() {
     let files = certificate("loopback");
-    let acceptor = files.acceptor(&[]).unwrap();
     let clear = || vec![switch_to("mysql_clear_password"), OK.to_vec()];
     for (trust, said, expected) in [
         (Trust::Anyone, vec![WHOLE.to_vec()], Err("BB_INSECURE")),
@@ -137,20 +152,59 @@ async fn encryption_alone_does_not_make_a_server_the_one_that_was_meant() {
         (Trust::Authorities(files.certificate.clone()), vec![WHOLE.to_vec(), OK.to_vec()], Ok(())),
         (Trust::Authorities(files.certificate.clone()), clear(), Ok(())),
     ] {
-        let (listener, url) = listen().await;
-        let acceptor = acceptor.clone();
-        let hearing = tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            stream.write_all(&greeting(1, WITH_TLS, CACHING)).await.unwrap();
-            hear(&mut stream).await.unwrap();
-            let mut stream = acceptor.accept(stream).await.unwrap();
-            hear(&mut stream).await.unwrap();
-            say(&mut stream, said).await
-        });
+        let (url, hearing) = server_with_tls(CACHING, said).await;
         let opened = Connection::open(&Url { tls: Some(trust), ..url }).await.map(drop).map_err(Error::from);
         assert_eq!(opened.as_ref().map_err(Error::code), expected.as_ref().map_err(|code| *code), "{opened:?}");
         let secret = format!("{PASSWORD}\0").into_bytes();
         let heard = hearing.await.unwrap();
         assert_eq!(heard, if expected.is_ok() { vec![secret] } else { Vec::new() });
+    }
+}
+
+#[tokio::test]
+async fn in_tls_the_password_is_sent_as_it_is_and_never_encrypted_by_a_key() {
+    let secret = || format!("{PASSWORD}\0").into_bytes();
+    let switched = || vec![switch_to(CACHING), WHOLE.to_vec(), OK.to_vec()];
+    // The servers that ask at once, and those that greet with another plugin.
+    for (plugin, said, answers) in [
+        (CACHING, vec![WHOLE.to_vec(), OK.to_vec()], 1),
+        (NATIVE, switched(), 2),
+        ("sha256_password", switched(), 2),
+        ("client_ed25519", switched(), 2),
+    ] {
+        let (url, hearing) = server_with_tls(plugin, said).await;
+        let url = Url { tls: Some(Trust::Anyone), allow_public_key_retrieval: true, ..url };
+        // The server does not take this key in TLS.
+        let url = Url { server_public_key: Some("/none.pem".into()), ..url };
+        drop(Connection::open(&url).await.unwrap());
+        let heard = hearing.await.unwrap();
+        assert_eq!((heard.len(), heard.last()), (answers, Some(&secret())), "{plugin}");
+    }
+    // The advice of the error names only what helps in TLS, even to those who have given a key.
+    let (url, hearing) = server_with_tls(CACHING, vec![WHOLE.to_vec()]).await;
+    let url = Url { tls: Some(Trust::Anyone), server_public_key: Some("/none.pem".into()), ..url };
+    let error = refusal(&url).await;
+    assert_eq!((error.code(), hearing.await.unwrap().len()), ("BB_INSECURE", 0));
+    let told = error.to_string();
+    assert!(told.contains("tls=verify") && told.contains("allow-public-key-retrieval=on"), "{told}");
+    assert!(!told.contains("server-public-key") && !told.contains(PASSWORD), "{told}");
+}
+
+#[tokio::test]
+async fn a_plugin_that_wants_the_password_itself_gets_nothing_before_the_server_asks_by_it() {
+    // A greeting, unlike a certificate, can come from anybody, and names no plugin of this user.
+    for plugin in ["mysql_clear_password", "sha256_password", "client_ed25519", "dialog", "x"] {
+        let (listener, url) = listen().await;
+        let hearing = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(&greeting(1, PLAIN, plugin)).await.unwrap();
+            let answer = hear(&mut stream).await.unwrap();
+            say(&mut stream, vec![switch_to(plugin)]).await;
+            answer
+        });
+        assert_ne!(refusal(&url).await.code(), "BB_ENGINE");
+        let answer = hearing.await.unwrap();
+        assert!(answer.ends_with(b"mysql_native_password\0"), "{}", answer.escape_ascii());
+        assert!(!answer.windows(PASSWORD.len()).any(|part| part == PASSWORD.as_bytes()));
     }
 }
