@@ -421,8 +421,11 @@ export declare class SqlLoop {
    * there are results at once.
    */
   submit(connection: number, submission: Uint8Array, bytes: number): ArrayBuffer | undefined
-  /** Closes a connection and asks the server to end its call under way. The callback still hears of both. */
-  remove(connection: number): void
+  /**
+   * Closes a connection and asks the server to end its call under way. The callback still hears of both. Returns the error for the calls
+   * that rely on the session, if it was changed.
+   */
+  remove(connection: number): string | null
 }
 
 /** The columns of results, by the numbers of their shapes. */

@@ -56,10 +56,19 @@ impl Frame {
         self.words(&[connection, GONE, 0, 0, 0]);
     }
 
+    /// Appends a result that reports a lost connection, with the error for those who rely on what it held.
+    pub fn gone_with(&mut self, connection: u32, flags: u32, error: &Error) {
+        self.error(connection, GONE, flags, error);
+    }
+
     /// Appends the failure of a request.
     pub fn fail(&mut self, id: u32, error: &Error) {
+        self.error(id, FAILED, 0, error);
+    }
+
+    fn error(&mut self, id: u32, status: u32, flags: u32, error: &Error) {
         let text = error.coded();
-        self.begin([id, FAILED, 0, word(text.len()), 0], text.len() + 4);
+        self.begin([id, status, 0, word(text.len()), flags], text.len() + 4);
         self.put(text.as_bytes());
         self.fill();
     }

@@ -57,9 +57,9 @@ export interface SqlRequest {
  *
  * Each call takes a connection of its own, so concurrent calls do not wait for each other. With `connections: 1` all calls share
  * one session, its transactions and settings. When a connection is lost, its calls under way are rejected: they may have been
- * executed or not, and are never retried. The next call begins another session, outside of any transaction: a transaction should
- * run its statements in one call (`run`), or stop at the first error. A call that is aborted or times out is rejected, its
- * connection is closed, and the server is asked to end the statement.
+ * executed or not, and are never retried. If its session was changed, the calls that wait for it are rejected too, or else the next
+ * call: with `BB_CONNECTION`, once, and a message that says what was lost. Later calls get a new session. A call that is aborted
+ * or times out is rejected, its connection is closed, and the server is asked to end the statement.
  *
  * @example
  * ```js
@@ -114,7 +114,10 @@ export class SqlClient implements AsyncDisposable {
     ).at(0);
   }
 
-  /** Runs one prepared statement, which is prepared once per connection, and again if the server has forgotten it. */
+  /**
+   * Runs one prepared statement, which is prepared once per connection. It is prepared again if the server has forgotten it, and after a
+   * statement that may have changed what it means, such as `USE` or `SET`.
+   */
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
     checkText('a statement', sql);
     return this.#results(
@@ -135,7 +138,8 @@ export class SqlClient implements AsyncDisposable {
 
   /**
    * Runs one prepared statement once per list of parameters, over one connection, all requests sent ahead of their responses. A
-   * request that fails does not stop the others: the results have the `errors`, and `SqlResults.rows` throws.
+   * request that fails does not stop the others: the results have the `errors`, and `SqlResults.rows` throws. In a transaction, only
+   * reads are sent ahead. If an error ends the transaction, as a deadlock does, the requests behind it fail and have no effect.
    */
   async queryMany(
     sql: string,
@@ -152,7 +156,11 @@ export class SqlClient implements AsyncDisposable {
     return this.queryMany(sql, rows, options);
   }
 
-  /** Runs requests in order over one connection, all sent ahead of their responses. See `queryMany`. */
+  /**
+   * Runs requests in order over one connection, sent ahead of their responses as in `queryMany`. What follows a statement that may change
+   * its meaning, such as `USE`, waits for its response. After an error that ended a transaction, requests run again from the next `BEGIN`
+   * on.
+   */
   async run(requests: readonly SqlRequest[], options?: WorkOptions): Promise<SqlResults> {
     // The same SQL sent as text and prepared is two statements.
     const prepared = new Map<string, number>();

@@ -5,7 +5,7 @@ import { assertNotAborted, watchLimits, withOutcome, type WorkOptions } from '..
 import type { CellWriter } from '../engine/cell-writer.js';
 import { FrameMemory } from '../engine/frame.js';
 import { ANSWERED, errorOf, GONE, RESULT_WORDS } from '../crossing/result-frame.js';
-import { ResultBytes } from './sql-results.js';
+import { LOST_TRANSACTION, LOST_UNTOLD, ResultBytes } from './sql-results.js';
 
 /** A call that waits for its connection or for its response. */
 class Call {
@@ -81,13 +81,16 @@ class Loop {
     if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
 
-  /** Closes a connection. Returns its call, which is not settled by the loop any more. */
-  remove(number: number): Call | undefined {
+  /**
+   * Closes a connection. Returns its call, which is not settled by the loop any more, and the error for the calls that rely on the session, if
+   * it was changed.
+   */
+  remove(number: number): { readonly call: Call | undefined; readonly loss: BoundaryError | undefined } {
     const call = this.#calls[number];
     this.#owners[number] = undefined;
     this.#calls[number] = undefined;
-    this.#loop.remove(number);
-    return call;
+    const loss = this.#loop.remove(number) ?? undefined;
+    return { call, loss: loss === undefined ? undefined : errorOf(loss) };
   }
 
   /** Delivers the results between two byte offsets of a buffer. */
@@ -100,7 +103,10 @@ class Loop {
       const number = words[word]!;
       const owner = this.#owners[number];
       this.#owners[number] = undefined;
-      owner?.gone(number);
+      const first = (word + RESULT_WORDS) * 4;
+      const length = words[word + 3]!;
+      const loss = length === 0 ? undefined : errorOf(memory.bytes.toString('utf8', first, first + length));
+      owner?.gone(number, loss, words[word + 4]!);
     }
     // The only result of a buffer takes the memory along.
     const isAlone = end === buffer.byteLength && start === 0 && nextResult(words, 0) === end / 4;
@@ -137,6 +143,8 @@ export class SqlConnections {
   readonly #idle: number[] = [];
   readonly #waiting: Call[] = [];
   #opening = 0;
+  /** The error for the next call, which would else take another session for the one that was lost. */
+  #loss: BoundaryError | undefined;
   #version = '';
   #isClosed = false;
 
@@ -173,6 +181,11 @@ export class SqlConnections {
       if (options !== undefined) call.limit(options, (error) => this.#giveUp(call, error));
       // Checked behind the reads of the caller's signal, whose getters may close the client.
       if (this.#isClosed) return call.reject(closed());
+      if (this.#loss !== undefined) {
+        call.reject(this.#loss);
+        this.#loss = undefined;
+        return;
+      }
       const number = this.#idle.pop();
       if (number !== undefined) {
         if (!this.#send(number, call, bytes, length)) this.free(number);
@@ -187,7 +200,7 @@ export class SqlConnections {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const calls = [...this.#connections].map((number) => this.#loop.remove(number));
+    const calls = [...this.#connections].map((number) => this.#loop.remove(number).call);
     this.#connections.clear();
     calls.push(...this.#waiting.splice(0));
     for (const call of calls) call?.reject(new BoundaryError('BB_CLOSED', 'the client was closed'));
@@ -205,9 +218,19 @@ export class SqlConnections {
     }
   }
 
-  /** Removes a lost connection. */
-  gone(number: number): void {
+  /**
+   * Removes a lost connection. `loss`: the error for the calls that rely on its session, if that was changed. `flags` say what is known of the
+   * loss. Calls that wait for the only connection were made for that session. Several connections have no session that a caller could rely on,
+   * but an open transaction must not go on in another one.
+   */
+  gone(number: number, loss?: BoundaryError, flags = 0): void {
     this.#forget(number);
+    const isUntold = (flags & LOST_UNTOLD) !== 0;
+    if (loss !== undefined && this.#most === 1) {
+      const waiting = this.#waiting.splice(0);
+      for (const call of waiting) call.reject(loss);
+      if (isUntold && waiting.length === 0) this.#loss = loss;
+    } else if (loss !== undefined && isUntold && (flags & LOST_TRANSACTION) !== 0) this.#loss = loss;
     this.#openForWaiting();
   }
 
@@ -223,10 +246,10 @@ export class SqlConnections {
         return false;
       }
       // The fault is the connection's, which can take no call any more. Another connection may.
-      this.#loop.remove(number);
+      const { loss } = this.#loop.remove(number);
       if (error.code === 'BB_CLOSED' && !this.#isClosed) this.#waiting.unshift(call.keep(bytes, length));
       else call.reject(error);
-      this.gone(number);
+      this.gone(number, loss);
       const other = this.#idle.pop();
       if (other !== undefined) this.free(other);
       return false;
@@ -239,8 +262,7 @@ export class SqlConnections {
       const place = this.#waiting.indexOf(call);
       if (place !== -1) this.#waiting.splice(place, 1);
     } else {
-      this.#loop.remove(call.connection);
-      this.gone(call.connection);
+      this.gone(call.connection, this.#loop.remove(call.connection).loss);
     }
     call.reject(withOutcome(error, wasSent ? 'unknown' : 'not executed'));
   }

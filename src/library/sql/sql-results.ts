@@ -14,6 +14,13 @@ export const HEAD_WORDS = 4;
 export const PART_WORDS = 4;
 export const RESULT_WORDS = 10;
 
+/**
+ * Flags of a lost connection whose session was changed: a transaction was open; no call was told. `native/clients/mysql/src/submission.rs`
+ * describes them.
+ */
+export const LOST_TRANSACTION = 1;
+export const LOST_UNTOLD = 2;
+
 /** The most rows that are read without views of their columns: making these takes longer. */
 const FEW_ROWS = 16;
 

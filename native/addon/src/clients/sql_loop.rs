@@ -43,8 +43,7 @@ impl Protocol for Results {
     }
 
     fn ended(&mut self, number: usize, session: &mut DrivenSession, error: &Error) {
-        session.ended(error, &mut self.frame, &self.shapes);
-        self.frame.gone(word(number));
+        session.ended(word(number), error, &mut self.frame, &self.shapes);
     }
 }
 
@@ -95,9 +94,15 @@ impl SqlLoop {
         })
     }
 
-    /// Closes a connection and asks the server to end its call under way. The callback still hears of both.
+    /// Closes a connection and asks the server to end its call under way. The callback still hears of both. Returns the error for the calls
+    /// that rely on the session, if it was changed.
     #[napi(catch_unwind)]
-    pub fn remove(&self, connection: u32) {
-        self.sockets.state(|state| state.end(connection as usize, &Error::Closed("the connection")));
+    pub fn remove(&self, connection: u32) -> Option<String> {
+        self.sockets.state(|state| {
+            let socket = state.sockets.get(connection as usize).and_then(Option::as_ref);
+            let loss = socket.and_then(|socket| socket.session.loss()).map(|loss| loss.coded());
+            state.end(connection as usize, &Error::Closed("the connection"));
+            loss
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! Many requests over one connection, sent ahead of their answers.
 
+mod flight;
+
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,10 +11,13 @@ use boundary_bench_kernel::{Error, Result, response_limit};
 use crate::cells::{CellLists, put_parameters};
 use crate::codec::{CommandResult, Done, Failure, Field, command};
 use crate::connection::{CELL_BYTES, COLUMN_BYTES, Connection, Prepared, Started};
+use crate::effect::Effect;
 use crate::outcome::{Outcome, Results};
 use crate::pool::Session;
 use crate::rows::{Form, RowBuilder};
-use crate::sql::may_run_again;
+use crate::session_state::admit;
+
+use self::flight::Ahead;
 
 /// The unsent bytes from which on no further requests are encoded.
 const AHEAD_BYTES: usize = 256 << 10;
@@ -81,6 +86,15 @@ struct Run<'a> {
     /// The bytes of all rows received so far, and of all else that is kept and that the server alone has chosen.
     gathered: usize,
     again: Again,
+    /// The requests that may be sent behind those in flight.
+    ahead: Ahead,
+    /// The end of the requests whose statements are prepared, or have an error.
+    prepared_to: usize,
+    /// Whether a statement was sent that may have changed what can be prepared, and what prepared statements mean.
+    is_defined: bool,
+    is_changed: bool,
+    /// A request that failed in a transaction, which it may have ended.
+    failed: Option<usize>,
 }
 
 /// The requests that are sent again, because the server had forgotten their statements.
@@ -93,13 +107,16 @@ struct Again {
 }
 
 /// The state of a statement of a batch.
-#[derive(Default)]
 struct StatementState {
+    effect: Effect,
+    /// Whether the statement only reads, once that was asked.
+    only_reads: Option<bool>,
     prepared: Option<Prepared>,
     /// Whether the statement was prepared a second time.
     is_again: bool,
-    /// The error for which the statement can't be run.
-    error: Option<Error>,
+    /// The error for which the statement can't be run at all, and the error of preparing it.
+    unusable: Option<Error>,
+    unprepared: Option<Error>,
     /// The rows so far: results with columns that can't be joined are in parts of their own.
     parts: Vec<RowBuilder>,
 }
@@ -118,11 +135,16 @@ impl<'a> Run<'a> {
             batch,
             lists,
             max_packet,
-            statements: batch.statements.iter().map(|_| StatementState::default()).collect(),
+            statements: batch.statements.iter().map(StatementState::new).collect(),
             outcomes: vec![Outcome::default(); batch.order.len()],
             further: Vec::new(),
             gathered: 0,
             again: Again::default(),
+            ahead: Ahead::All,
+            prepared_to: 0,
+            is_defined: false,
+            is_changed: false,
+            failed: None,
         }
     }
 
@@ -138,28 +160,35 @@ impl<'a> Run<'a> {
 
     async fn run(&mut self, session: &mut Session) -> Result<()> {
         session.make_room(self.batch.statements.len());
-        for index in 0..self.statements.len() {
-            self.prepare(session, index).await?;
-        }
-        let mut in_flight = VecDeque::new();
-        let mut next = 0;
-        while next < self.outcomes.len() || !in_flight.is_empty() || self.again.first.is_some() {
-            while next < self.outcomes.len() && self.again.first.is_none() && session.connection.unsent() < AHEAD_BYTES
+        let (mut in_flight, mut next, count) = (VecDeque::new(), 0, self.outcomes.len());
+        loop {
+            if in_flight.is_empty() {
+                next = match self.begin(session, next).await {
+                    Err(lost) if next > 0 => {
+                        session.connection.condemn();
+                        self.outcomes[next..].iter_mut().for_each(|outcome| outcome.error = Some(lost.clone()));
+                        count
+                    }
+                    begun => begun?,
+                };
+                if next == count {
+                    return Ok(());
+                }
+            }
+            let mut is_first = in_flight.is_empty();
+            while next < count
+                && self.again.first.is_none()
+                && session.connection.unsent() < AHEAD_BYTES
+                && (std::mem::take(&mut is_first) || self.may_go_ahead(session, next))
             {
                 match self.send(session, next) {
-                    Ok(()) => in_flight.push_back(next),
+                    Ok(id) => in_flight.push_back((next, id)),
                     Err(error) => self.outcomes[next].error = Some(error),
                 }
                 next += 1;
             }
-            let Some(request) = in_flight.pop_front() else {
-                if let Some(first) = self.again.first.take() {
-                    self.begin_again(session, first..next).await?;
-                    next = first;
-                }
-                continue;
-            };
-            let ended = match self.receive(session, request).await {
+            let Some((request, id)) = in_flight.pop_front() else { continue };
+            let ended = match self.receive(session, request, id).await {
                 Ok(RequestEnd::Done) => {
                     self.end_again();
                     continue;
@@ -174,83 +203,28 @@ impl<'a> Run<'a> {
                 }
             };
             match ended {
-                Failure::Refused(_) => self.outcomes[request].error = Some(ended.into()),
+                Failure::Refused(_) => {
+                    if session.connection.in_transaction() {
+                        self.failed.get_or_insert(request);
+                    }
+                    self.outcomes[request].error = Some(ended.into());
+                }
                 Failure::Lost(error) => {
-                    let unanswered =
-                        std::iter::once(request).chain(in_flight.drain(..)).chain(next..self.outcomes.len());
-                    for lost in unanswered {
+                    let unanswered = in_flight.drain(..).map(|(request, _)| request);
+                    for lost in std::iter::once(request).chain(unanswered).chain(next..count) {
                         self.outcomes[lost].error.get_or_insert_with(|| error.clone());
                     }
-                    next = self.outcomes.len();
+                    next = count;
                 }
             }
         }
-        Ok(())
     }
 
-    /// Prepares a statement. If that is refused, the statement has the error.
-    async fn prepare(&mut self, session: &mut Session, index: usize) -> Result<()> {
-        let (state, statement) = (&mut self.statements[index], &self.batch.statements[index]);
-        let width = statement.lists.width();
-        if let Err(error) = session.admit(&statement.sql) {
-            state.error = Some(error);
-            return Ok(());
-        }
-        if statement.is_text {
-            if width > 0 {
-                state.error = Some(Error::InvalidArgument("a statement sent as text has no parameters".to_owned()));
-            }
-            return Ok(());
-        }
-        match session.prepared(&statement.sql).await {
-            Ok(prepared) if usize::from(prepared.parameters) == width => state.prepared = Some(prepared),
-            Ok(Prepared { parameters, .. }) => {
-                state.error =
-                    Some(Error::InvalidArgument(format!("the statement takes {parameters} parameters, not {width}")));
-            }
-            Err(Failure::Refused(error)) => state.error = Some(Failure::Refused(error).into()),
-            Err(Failure::Lost(error)) => return Err(error),
-        }
-        Ok(())
-    }
-
-    /// Notes that the server has forgotten the statement of a request. The request can be sent again if nothing behind it was run.
-    fn note_again(&mut self, session: &mut Session, request: usize) {
-        let index = self.batch.order[request] as usize;
-        let sql = &self.batch.statements[index].sql;
-        session.forget(sql);
-        if self.again.is_late || self.statements[index].is_again || !may_run_again(sql) {
-            self.end_again();
-        } else {
-            self.again.first.get_or_insert(request);
-        }
-    }
-
-    /// Notes that a request was run, or can't be sent again: those in front of it would come too late.
-    fn end_again(&mut self) {
-        if self.again.first.take().is_some() {
-            self.again.is_late = true;
-        }
-    }
-
-    /// Prepares the statements of these requests again. The requests are then sent again.
-    async fn begin_again(&mut self, session: &mut Session, requests: std::ops::Range<usize>) -> Result<()> {
-        for request in requests {
-            self.outcomes[request] = Outcome::default();
-            let index = self.batch.order[request] as usize;
-            let state = &mut self.statements[index];
-            if state.prepared.is_some() && session.known(&self.batch.statements[index].sql).is_none() {
-                (state.prepared, state.is_again) = (None, true);
-                self.prepare(session, index).await?;
-            }
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, session: &mut Session, request: usize) -> Result<()> {
+    /// Sends a request. Returns the number of its prepared statement, if it has one.
+    fn send(&mut self, session: &mut Session, request: usize) -> Result<Option<u32>> {
         let index = self.batch.order[request] as usize;
         let (statement, state) = (&self.batch.statements[index], &self.statements[index]);
-        if let Some(error) = &state.error {
+        if let Some(error) = state.error() {
             return Err(error.clone());
         }
         let list = self.lists[request];
@@ -265,7 +239,7 @@ impl<'a> Run<'a> {
                 self.max_packet
             )));
         }
-        let connection = &mut session.connection;
+        let (effect, connection) = (state.effect, &mut session.connection);
         match &state.prepared {
             None => connection.send(command::QUERY, |target| target.extend_from_slice(statement.sql.as_bytes())),
             Some(prepared) => {
@@ -277,13 +251,23 @@ impl<'a> Run<'a> {
                 });
             }
         }
-        Ok(())
+        let id = state.prepared.as_ref().map(|prepared| prepared.id);
+        let is_changed = session.note(effect);
+        let behind = if is_changed { Ahead::Nothing } else { Ahead::behind(effect.kind) };
+        self.ahead = self.ahead.min(behind);
+        self.is_defined |= behind == Ahead::Nothing;
+        self.is_changed |= is_changed;
+        Ok(id)
     }
 
     /// Reads all results of a request.
-    async fn receive(&mut self, session: &mut Session, request: usize) -> CommandResult<RequestEnd> {
+    async fn receive(
+        &mut self,
+        session: &mut Session,
+        request: usize,
+        prepared: Option<u32>,
+    ) -> CommandResult<RequestEnd> {
         let index = self.batch.order[request] as usize;
-        let prepared = self.statements[index].prepared.as_ref().map(|prepared| prepared.id);
         let mut started = match session.connection.started(prepared).await {
             Err(failure) if prepared.is_some() && failure.is_forgotten() => return Ok(RequestEnd::Forgotten(failure)),
             started => started?,
@@ -294,7 +278,7 @@ impl<'a> Run<'a> {
                 Started::Done(done) => done,
                 Started::WantsFile => session.connection.refuse_file().await?,
                 Started::Rows(fields) => {
-                    let (outcome, done) = self.receive_rows(session, index, &fields).await?;
+                    let (outcome, done) = self.receive_rows(session, index, prepared, &fields).await?;
                     self.place(request, placed, outcome);
                     placed += 1;
                     done
@@ -345,11 +329,12 @@ impl<'a> Run<'a> {
         &mut self,
         session: &mut Session,
         index: usize,
+        prepared: Option<u32>,
         fields: &Arc<[Field]>,
     ) -> CommandResult<(Outcome, Done)> {
         let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
         let parts = state.parts.len();
-        let (mut part, mut problem) = match state.part(session, statement, fields) {
+        let (mut part, mut problem) = match state.part(session, statement, prepared, fields) {
             Ok(part) => (Some(part), None),
             Err(problem) => (None, Some(problem)),
         };
@@ -384,15 +369,44 @@ impl<'a> Run<'a> {
 }
 
 impl StatementState {
+    fn new(statement: &StatementLists) -> Self {
+        let admitted = admit(&statement.sql);
+        let unusable = if admitted.is_ok() && statement.is_text && statement.lists.width() > 0 {
+            Some(Error::InvalidArgument("a statement sent as text has no parameters".to_owned()))
+        } else {
+            admitted.as_ref().err().cloned()
+        };
+        Self {
+            // One that is refused is not sent.
+            effect: admitted.unwrap_or_else(|_| Effect::of("SELECT")),
+            only_reads: None,
+            prepared: None,
+            is_again: false,
+            unusable,
+            unprepared: None,
+            parts: Vec::new(),
+        }
+    }
+
+    fn error(&self) -> Option<&Error> {
+        self.unusable.as_ref().or(self.unprepared.as_ref())
+    }
+
     /// The part for rows with these columns.
-    fn part(&mut self, session: &mut Session, sql: &str, fields: &Arc<[Field]>) -> Result<usize> {
-        let form = if self.prepared.is_some() { Form::Binary } else { Form::Text };
+    fn part(
+        &mut self,
+        session: &mut Session,
+        sql: &str,
+        prepared: Option<u32>,
+        fields: &Arc<[Field]>,
+    ) -> Result<usize> {
+        let form = if prepared.is_some() { Form::Binary } else { Form::Text };
         if let Some(part) = self.parts.iter_mut().take(PARTS_SEARCHED).position(|rows| rows.takes(fields, form)) {
             return Ok(part);
         }
-        let shape = match form {
-            Form::Binary => session.shape(sql, fields)?,
-            Form::Text => session.text_shape(fields)?,
+        let shape = match prepared {
+            Some(id) => session.shape(sql, id, fields)?,
+            None => session.text_shape(fields)?,
         };
         self.parts.push(RowBuilder::flexible(&shape, SMALL_RESULT));
         Ok(self.parts.len() - 1)

@@ -280,7 +280,7 @@ impl CellLists {
     }
 
     /// The values of a list.
-    pub(crate) fn cells(&self, list: usize) -> impl Iterator<Item = Cell<'_>> {
+    pub(crate) fn cells(&self, list: usize) -> impl Iterator<Item = Cell<'_>> + Clone {
         let mut rest = Bytes(&self.bytes[self.starts[list]..self.starts[list + 1]]);
         std::iter::from_fn(move || if rest.0.is_empty() { None } else { next_cell(&mut rest) })
     }

@@ -80,6 +80,9 @@ const UNSIGNED: u16 = 32;
 /// The errors of a server that no longer has a prepared statement: its number is unknown (1243), or it must be prepared again (1615).
 const FORGOTTEN: [u16; 2] = [1243, 1615];
 
+/// The errors of a server that ends the connection: somebody has killed it (1927), or it was idle for too long (4031).
+const ENDED: [u16; 2] = [1927, 4031];
+
 /// The error of a server that keeps as many prepared statements as it may, counting the statements of all sessions.
 const TOO_MANY_STATEMENTS: u16 = 1461;
 
@@ -215,6 +218,11 @@ impl ServerError {
         };
         let message = &bytes.0[..bytes.0.len().min(MOST_MESSAGE)];
         Self { code, state, message: String::from_utf8_lossy(message).into_owned() }
+    }
+
+    /// Whether the server ends the connection with the error.
+    pub(crate) fn ends_connection(&self) -> bool {
+        ENDED.contains(&self.code)
     }
 }
 

@@ -54,6 +54,8 @@ pub struct Connection {
     /// The bytes of the last answer.
     last_answer: usize,
     in_transaction: bool,
+    /// Whether an error has come since `in_transaction` was told. An error may end a transaction, and does not say so.
+    is_unsure: bool,
     /// Whether the server commits each statement, or `None` until an answer has said so: some servers never do.
     autocommits: Option<bool>,
     is_lost: bool,
@@ -162,6 +164,7 @@ impl Connection {
             outstanding: 0,
             last_answer: 0,
             in_transaction: false,
+            is_unsure: false,
             autocommits: None,
             is_lost: false,
         })
@@ -209,6 +212,19 @@ impl Connection {
     #[must_use]
     pub fn in_transaction(&self) -> bool {
         self.in_transaction
+    }
+
+    /// Whether a transaction is open. The server is asked after an error in a transaction: a deadlock ends it, a duplicate key does not.
+    pub(crate) async fn settled(&mut self) -> CommandResult<bool> {
+        if self.is_unsure && self.is_idle() {
+            self.ping().await?;
+        }
+        Ok(self.in_transaction)
+    }
+
+    /// Whether any statement begins a transaction, as far as the server has told.
+    pub(crate) fn is_without_autocommit(&self) -> bool {
+        self.autocommits == Some(false)
     }
 
     /// Whether the server commits each statement that is in no transaction. A server that has never told is asked. A server that does
@@ -427,8 +443,7 @@ impl Connection {
                 match packet.first() {
                     Some(0xff) => {
                         let error = ServerError::parse(packet);
-                        self.answered();
-                        return Err(Failure::Refused(error));
+                        return Err(self.refused(error));
                     }
                     Some(0xfe) if packet.len() < 0xff_ffff && self.is_end(packet) => {
                         let packet = packet.to_vec();
@@ -462,7 +477,7 @@ impl Connection {
         if !done.has_more {
             self.answered();
         }
-        self.in_transaction = done.in_transaction;
+        (self.in_transaction, self.is_unsure) = (done.in_transaction, false);
         if done.autocommits || self.autocommits.is_some() {
             self.autocommits = Some(done.autocommits);
         }
@@ -498,6 +513,16 @@ impl Connection {
     /// Appends the empty packet that ends the file. The answer must be read next.
     pub(crate) fn end_file(&mut self) {
         self.transport.send(|_| {});
+    }
+
+    /// The failure of a command that the server has answered by an error.
+    fn refused(&mut self, error: ServerError) -> Failure {
+        self.answered();
+        self.is_unsure |= self.in_transaction;
+        if error.ends_connection() {
+            return self.lost(lost(&error.to_string()));
+        }
+        Failure::Refused(error)
     }
 
     /// Counts an answer as read to its end.
@@ -553,8 +578,7 @@ impl Connection {
         let packet = self.transport.bytes(range.clone());
         if packet.first() == Some(&0xff) {
             let error = ServerError::parse(packet);
-            self.answered();
-            return Err(Failure::Refused(error));
+            return Err(self.refused(error));
         }
         Ok(range)
     }

@@ -10,8 +10,9 @@ use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::connection::lost;
+use crate::effect::{Held, TRANSACTION};
 use crate::pool::{Pool, Session};
-use crate::submission::{Performed, Shapes, Submission};
+use crate::submission::{LOST_TRANSACTION, LOST_UNTOLD, Performed, Shapes, Submission};
 use crate::transport::{Buffers, Exchange};
 use crate::url::Url;
 
@@ -28,6 +29,8 @@ pub struct DrivenSession {
     id: u32,
     pool: Arc<Pool>,
     version: String,
+    /// The parts of the session that the caller has changed.
+    held: Arc<Held>,
 }
 
 enum State {
@@ -68,7 +71,8 @@ impl DrivenSession {
         let (id, version) = (session.connection.id(), session.connection.version().to_owned());
         let mut buffers = Buffers::default();
         exchange.swap(&mut buffers);
-        Ok((stream, Self { state: State::Idle(Box::new(session)), buffers, exchange, id, pool, version }))
+        let held = Arc::clone(session.held());
+        Ok((stream, Self { state: State::Idle(Box::new(session)), buffers, exchange, id, pool, version, held }))
     }
 
     /// The name and version of the server.
@@ -97,6 +101,7 @@ impl DrivenSession {
                     session.make_room(1);
                     let performed = submission.perform(&mut session, max_packet).await;
                     session.connection.swap_buffers();
+                    session.held().note_transaction(session.connection.in_transaction());
                     (session, performed)
                 };
                 self.state = State::Busy(Box::pin(work), number);
@@ -130,15 +135,31 @@ impl DrivenSession {
         lost(&error.to_string())
     }
 
-    /// Handles the end of the connection. A submission whose connection was lost ends with the results that it has. Any other
-    /// gets the error, and the server is asked to end what it runs by a single request: closing a connection ends all of it.
-    pub fn ended(&mut self, error: &Error, frame: &mut Frame, shapes: &Shapes) {
+    /// The error for a caller who relies on the session if it ends now, or `None` if it is as the login has left it.
+    #[must_use]
+    pub fn loss(&self) -> Option<Error> {
+        self.held.loss()
+    }
+
+    /// Handles the end of the connection with this number. A submission whose connection was lost ends with the results that it has. Any
+    /// other gets the error, and the server is asked to end what it runs by a single request: closing a connection ends all of it.
+    pub fn ended(&mut self, connection: u32, error: &Error, frame: &mut Frame, shapes: &Shapes) {
         if self.exchange.has_ended() {
             self.work(frame, shapes);
         }
-        if let State::Busy(_, number) = std::mem::replace(&mut self.state, State::Over) {
-            frame.fail(number, error);
-            self.pool.end(self.id);
+        let state = std::mem::replace(&mut self.state, State::Over);
+        let mut flags = if self.held.bits() & TRANSACTION == 0 { 0 } else { LOST_TRANSACTION };
+        match state {
+            State::Busy(_, number) => {
+                frame.fail(number, error);
+                self.pool.end(self.id);
+            }
+            State::Idle(_) => flags |= LOST_UNTOLD,
+            State::Over => {}
+        }
+        match self.loss() {
+            Some(loss) => frame.gone_with(connection, flags, &loss),
+            None => frame.gone(connection),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::ingest::MysqlIngest;
 use crate::pool::{Lease, Pool};
 use crate::prepared::{PreparedStatement, Running, changed_rows, start_query};
 use crate::server::{self, Server};
-use crate::session_state::check_charset;
+use crate::session_state::admit;
 use crate::sql::{Mysql, identifier, returns_changed_rows};
 use crate::url::Url;
 use crate::{MYSQL, engine_error, runtime};
@@ -228,7 +228,7 @@ impl Engine for MysqlEngine {
     /// that the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only, and is refused alone.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         let statements = Mysql::command(sql)?;
-        statements.iter().try_for_each(|statement| check_charset(statement.text))?;
+        statements.iter().try_for_each(|statement| admit(statement.text).map(drop))?;
         let together = statements.len() > 1;
         let mut session = self.session()?;
         let running = Running::new(&session, cancel);

@@ -188,9 +188,9 @@ async fn insert_ranges(
     if ranges.len() == 1 {
         return send_all(session, target, rows, ranges, types).await;
     }
-    let bracket = if session.connection.in_transaction() || !session.connection.autocommits().await? {
+    let bracket = if session.connection.settled().await? || !session.connection.autocommits().await? {
         &SAVEPOINT
-    } else if session.has_locks() {
+    } else if session.held().has_locks() {
         &WITH_LOCKS
     } else {
         &TRANSACTION
@@ -233,6 +233,9 @@ async fn send_all(
     types: Option<&[u8]>,
 ) -> CommandResult<u64> {
     let (mut inserted, mut failure, mut in_flight) = (0, None, 0);
+    // An error may end the transaction, and the server would store a packet behind it outside.
+    let is_alone = session.connection.in_transaction() && session.connection.autocommits().await?;
+    let mut alone = Vec::new();
     for range in ranges {
         // Preparing reads the next answer, so all earlier ones must have been read.
         let sql = target.statement(if types.is_some() { 1 } else { range.len() });
@@ -243,17 +246,29 @@ async fn send_all(
             }
         }
         let id = session.prepared(&sql).await?.id;
-        let mut problem = None;
-        if let Some(types) = types {
-            session.connection.send(command::STMT_BULK_EXECUTE, |packet| {
-                problem = put_bulk(packet, id, types, rows, range.clone()).err();
-            });
-        } else {
-            session.connection.send_execute(id, |packet| {
-                problem = put_rows(packet, rows, range.clone()).err();
-            });
+        let put = |packet: &mut Vec<u8>| match types {
+            Some(types) => put_bulk(packet, id, types, rows, range.clone()),
+            None => put_rows(packet, rows, range.clone()),
+        };
+        let mut put_done = Ok(());
+        if is_alone {
+            alone.clear();
+            put_done = put(&mut alone);
+            while in_flight > 0 {
+                answer(session, &mut inserted, &mut failure).await?;
+                in_flight -= 1;
+            }
+            if failure.is_some() {
+                break;
+            }
         }
-        if let Some(error) = problem {
+        let mut write =
+            |packet: &mut Vec<u8>| if is_alone { packet.append(&mut alone) } else { put_done = put(packet) };
+        match types {
+            Some(_) => session.connection.send(command::STMT_BULK_EXECUTE, &mut write),
+            None => session.connection.send_execute(id, &mut write),
+        }
+        if let Err(error) = put_done {
             // The packet is incomplete and must not be sent.
             session.connection.condemn();
             return Err(Failure::Lost(error));

@@ -11,6 +11,7 @@ mod codec;
 mod connection;
 mod decoder;
 mod driven;
+mod effect;
 mod engine;
 #[doc(hidden)]
 #[cfg(unix)]

@@ -12,17 +12,22 @@ use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, lock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::codec::{CommandResult, Failure, Field};
+use crate::cells::Cell;
+use crate::codec::{CommandResult, Failure, Field, type_id};
 use crate::connection::{Connection, Prepared, no_answer};
+use crate::effect::{Effect, Held, Kind};
 use crate::rows::{Form, RowShape};
 use crate::runtime;
-use crate::session_state;
 use crate::settings;
 use crate::transport::Exchange;
 use crate::url::Url;
 
-/// The most statements that a session keeps prepared.
+/// The most texts of statements that a session keeps prepared, and the most statements of one text.
 const MAX_STATEMENTS: usize = 256;
+const MAX_KINDS: usize = 8;
+
+/// The first version of MySQL whose prepared statements keep the types of the values that they were run with.
+const KEEPS_KINDS: [u32; 3] = [8, 0, 22];
 
 /// The wait after the server was asked to end a statement, before its connection is ended.
 const KILL_PAUSE: Duration = Duration::from_millis(250);
@@ -47,11 +52,15 @@ pub(crate) struct Pool {
 /// A connection and the statements prepared on it.
 pub(crate) struct Session {
     pub(crate) connection: Connection,
-    statements: HashMap<Arc<str>, Known>,
+    /// The prepared statements of each text: one, or if the server keeps the kinds of values, one for each list of kinds.
+    statements: HashMap<Arc<str>, Vec<Known>>,
+    keeps_kinds: bool,
     /// The number of the submission that runs.
     turn: u64,
-    /// Whether a statement may have locked tables.
-    has_locks: bool,
+    /// The parts of the session that the caller has changed.
+    held: Arc<Held>,
+    /// Whether the last statement that changed what plans depend on was [`Kind::Names`]. A further one changes nothing.
+    has_names: bool,
     /// The shape of the rows of the last statement sent as text.
     text_shape: Option<Arc<RowShape>>,
 }
@@ -63,6 +72,46 @@ pub(crate) struct Known {
     turn: u64,
     /// The shape of the statement's rows, set at its first result.
     shape: Option<Arc<RowShape>>,
+    /// The kinds of the values that it was run with. NULL is of every kind.
+    kinds: Vec<u8>,
+}
+
+impl Known {
+    /// Whether the statement can be run with these values, and have them mean what they mean in a new one.
+    fn takes<'a>(&self, cells: impl Iterator<Item = Cell<'a>>) -> bool {
+        self.kinds
+            .iter()
+            .zip(cells.map(kind_of))
+            .all(|(known, kind)| *known == kind || *known == type_id::NULL || kind == type_id::NULL)
+    }
+
+    /// Takes note of the values of a run.
+    fn bind<'a>(&mut self, cells: impl Iterator<Item = Cell<'a>>) {
+        if self.kinds.is_empty() {
+            self.kinds.extend(cells.map(kind_of));
+            return;
+        }
+        for (known, kind) in self.kinds.iter_mut().zip(cells.map(kind_of)) {
+            if *known == type_id::NULL {
+                *known = kind;
+            }
+        }
+    }
+}
+
+/// The kind of a value: integers are of one kind.
+fn kind_of(cell: Cell<'_>) -> u8 {
+    match cell.type_id() {
+        type_id::TINY | type_id::LONG => type_id::LONGLONG,
+        other => other,
+    }
+}
+
+/// Whether a server keeps the types of the values that a prepared statement was run with: it then reads the text 'abc' as the number 0 if
+/// the first value was a number, or as a wrong date. `Prepared_statement::check_parameter_types` of MySQL says which types it takes.
+fn keeps_kinds(version: &str) -> bool {
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    !version.contains("MariaDB") && [(); 3].map(|()| numbers.next().unwrap_or(0)) >= KEEPS_KINDS
 }
 
 impl Pool {
@@ -109,7 +158,15 @@ impl Pool {
             for sql in &self.setup {
                 connection.run(sql).await?;
             }
-            Ok(Session { connection, statements: HashMap::new(), turn: 0, has_locks: false, text_shape: None })
+            Ok(Session {
+                keeps_kinds: keeps_kinds(connection.version()),
+                connection,
+                statements: HashMap::new(),
+                turn: 0,
+                held: Arc::default(),
+                has_names: false,
+                text_shape: None,
+            })
         };
         within(Some(CONNECT_TIMEOUT), open, |time| no_answer(&self.url, time)).await
     }
@@ -169,29 +226,49 @@ impl Session {
         Ok((Self { connection, ..self }, stream, exchange))
     }
 
-    /// Takes note of a statement of the caller's before it is sent.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for one that sets another character set.
-    pub(crate) fn admit(&mut self, sql: &str) -> Result<()> {
-        session_state::check_charset(sql)?;
-        self.note_locks(sql);
-        Ok(())
+    /// Takes note of a statement that is sent. Returns whether it may change what prepared statements mean. They must be closed behind it
+    /// then.
+    pub(crate) fn note(&mut self, effect: Effect) -> bool {
+        self.held.note(effect);
+        match effect.kind {
+            Kind::Names => !std::mem::replace(&mut self.has_names, true),
+            Kind::Session => {
+                self.has_names = false;
+                true
+            }
+            _ => false,
+        }
     }
 
-    /// Takes note of the locks that a statement may take.
-    pub(crate) fn note_locks(&mut self, sql: &str) {
-        self.has_locks |= session_state::may_lock(sql);
+    /// The parts of the session that the caller has changed.
+    pub(crate) fn held(&self) -> &Arc<Held> {
+        &self.held
     }
 
-    /// Whether the session may have locks of tables.
-    pub(crate) fn has_locks(&self) -> bool {
-        self.has_locks
+    /// Whether the server keeps the kinds of the values that a statement was run with.
+    pub(crate) fn keeps_kinds(&self) -> bool {
+        self.keeps_kinds
     }
 
-    /// The statement of this text, if it is already prepared.
+    /// The first prepared statement of this text, if there is one.
     pub(crate) fn known(&self, sql: &str) -> Option<&Prepared> {
-        self.statements.get(sql).map(|known| &known.prepared)
+        Some(&self.statements.get(sql)?.first()?.prepared)
+    }
+
+    /// The prepared statement of this text for these values, if there is one.
+    pub(crate) fn known_for<'a>(
+        &mut self,
+        sql: &str,
+        cells: impl Iterator<Item = Cell<'a>> + Clone,
+    ) -> Option<Prepared> {
+        let keeps_kinds = self.keeps_kinds;
+        let mut statements = self.statements.get_mut(sql)?.iter_mut();
+        let known = statements.find(|known| !keeps_kinds || known.takes(cells.clone()))?;
+        known.turn = self.turn;
+        if keeps_kinds {
+            known.bind(cells);
+        }
+        Some(known.prepared.clone())
     }
 
     /// The shape of rows with these columns, for a statement sent as text.
@@ -206,8 +283,9 @@ impl Session {
     }
 
     /// The shape of rows with these columns, for a prepared statement.
-    pub(crate) fn shape(&mut self, sql: &str, fields: &Arc<[Field]>) -> Result<Arc<RowShape>> {
-        let known = self.statements.get_mut(sql);
+    pub(crate) fn shape(&mut self, sql: &str, id: u32, fields: &Arc<[Field]>) -> Result<Arc<RowShape>> {
+        let known =
+            self.statements.get_mut(sql).and_then(|known| known.iter_mut().find(|known| known.prepared.id == id));
         if let Some(Known { shape: Some(shape), .. }) = &known
             && shape.fits(fields, Form::Binary)
         {
@@ -222,18 +300,34 @@ impl Session {
 
     /// The statement of this text, prepared now if it was not before. It stays prepared until room is made for others.
     pub(crate) async fn prepared(&mut self, sql: &str) -> CommandResult<Prepared> {
-        let turn = self.turn;
-        if let Some(known) = self.statements.get_mut(sql) {
-            known.turn = turn;
-            return Ok(known.prepared.clone());
+        self.prepared_for(sql, std::iter::empty()).await
+    }
+
+    /// The statement of this text for these values, as by [`Session::prepared`].
+    pub(crate) async fn prepared_for<'a>(
+        &mut self,
+        sql: &str,
+        cells: impl Iterator<Item = Cell<'a>> + Clone,
+    ) -> CommandResult<Prepared> {
+        if let Some(known) = self.known_for(sql, cells.clone()) {
+            return Ok(known);
         }
+        let turn = self.turn;
         let prepared = match self.connection.prepare(sql).await {
             Err(failure) if failure.has_too_many() && self.close_statements(|known| known.turn != turn) => {
                 self.connection.prepare(sql).await?
             }
             prepared => prepared?,
         };
-        self.statements.insert(sql.into(), Known { prepared: prepared.clone(), turn, shape: None });
+        let mut known = Known { prepared: prepared.clone(), turn, shape: None, kinds: Vec::new() };
+        if self.keeps_kinds {
+            known.bind(cells);
+        }
+        let statements = self.statements.entry(sql.into()).or_default();
+        statements.push(known);
+        if statements.len() > MAX_KINDS {
+            self.connection.send_close(statements.remove(0).prepared.id);
+        }
         Ok(prepared)
     }
 
@@ -245,9 +339,9 @@ impl Session {
         }
     }
 
-    /// Forgets a statement that the server no longer has, so that it is prepared again at its next use.
+    /// Forgets the statements of a text, of which the server no longer has one, so that they are prepared again at their next use.
     pub(crate) fn forget(&mut self, sql: &str) {
-        if let Some(old) = self.statements.remove(sql) {
+        for old in self.statements.remove(sql).into_iter().flatten() {
             // A server that has it after all need not keep it.
             self.connection.send_close(old.prepared.id);
         }
@@ -255,11 +349,15 @@ impl Session {
 
     /// Closes some of the prepared statements. Returns whether there are any.
     pub(crate) fn close_statements(&mut self, is_closed: impl Fn(&Known) -> bool) -> bool {
-        let closed: Vec<_> = self.statements.extract_if(|_, known| is_closed(known)).collect();
-        for (_, old) in &closed {
-            self.connection.send_close(old.prepared.id);
-        }
-        !closed.is_empty()
+        let mut is_any = false;
+        self.statements.retain(|_, statements| {
+            for old in statements.extract_if(.., |known| is_closed(known)) {
+                self.connection.send_close(old.prepared.id);
+                is_any = true;
+            }
+            !statements.is_empty()
+        });
+        is_any
     }
 }
 

@@ -326,6 +326,9 @@ impl PreparedStatement {
         let values = Values::new(parameters);
         let mut encoded = Vec::new();
         let cells = self.numbered.order.iter().map(|index| values.cell(*index));
+        if self.session.keeps_kinds() {
+            self.prepared = runtime().block_on(self.session.prepared_for(&self.numbered.text, cells.clone()))?;
+        }
         put_parameters(&mut encoded, self.numbered.order.len(), cells)?;
         self.session.connection.send_execute(self.prepared.id, |target| target.extend_from_slice(&encoded));
         Ok(())

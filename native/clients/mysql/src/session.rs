@@ -10,9 +10,11 @@ use crate::calendar;
 use crate::cells::{Cell, Values, put_parameters};
 use crate::codec::{Bytes, CommandResult, Done, Field, command, garbled, type_id};
 use crate::connection::{Connection, Prepared, Started};
+use crate::effect::Effect;
 use crate::insert::{self, Rows, Target};
 use crate::pool::Lease;
 use crate::pool::Pool;
+use crate::session_state::admit;
 use crate::sql;
 use crate::temporal::{binary_date, binary_time, date_time_text};
 use crate::url::Url;
@@ -50,16 +52,18 @@ impl SqlSession {
         self.connection().ping().await
     }
 
-    /// Prepares a statement.
+    /// Prepares a statement. It keeps the meaning that it has now: after a change of the database or of variables, prepare it again. A MySQL
+    /// server from 8.0.22 on also keeps the types of the first values.
     ///
     /// # Errors
     /// [`crate::Failure`] of either kind.
     pub async fn prepare(&mut self, sql: &str) -> CommandResult<Prepared> {
-        self.lease.admit(sql)?;
+        admit(sql)?;
         self.connection().prepare(sql).await
     }
 
-    /// Runs a statement, and calls `row` with each row of its result. The statement is prepared at its first use.
+    /// Runs a statement, and calls `row` with each row of its result. The statement is prepared at its first use, and again after a
+    /// statement that may have changed what it means.
     ///
     /// # Errors
     /// [`crate::Failure`] of either kind. [`boundary_bench_kernel::Error::InvalidArgument`] for parameters that the statement or the
@@ -70,18 +74,28 @@ impl SqlSession {
         parameters: &[Value],
         row: impl FnMut(RowView<'_>),
     ) -> CommandResult<Done> {
-        self.lease.admit(sql)?;
+        let effect = admit(sql)?;
         if self.lease.known(sql).is_none() {
             self.lease.make_room(1);
         }
+        let changes_plans = self.lease.note(effect);
+        let ran = self.run(sql, parameters, row).await;
+        if changes_plans {
+            self.lease.close_statements(|_| true);
+        }
+        ran
+    }
+
+    async fn run(&mut self, sql: &str, parameters: &[Value], row: impl FnMut(RowView<'_>)) -> CommandResult<Done> {
         let (values, mut encoded) = (Values::new(parameters), Vec::new());
         let mut is_again = false;
         let (prepared, started) = loop {
-            let prepared = self.lease.prepared(sql).await?;
+            let cells = (0..parameters.len()).map(|index| values.cell(index));
+            let prepared = self.lease.prepared_for(sql, cells.clone()).await?;
             let count = usize::from(prepared.parameters);
             check_parameter_count(parameters.len(), count)?;
             encoded.clear();
-            put_parameters(&mut encoded, count, (0..count).map(|index| values.cell(index)))?;
+            put_parameters(&mut encoded, count, cells)?;
             self.connection().send_execute(prepared.id, |target| target.extend_from_slice(&encoded));
             match self.connection().started(Some(prepared.id)).await {
                 Err(failure) if failure.is_forgotten() => {
@@ -97,10 +111,15 @@ impl SqlSession {
         self.results(Some(&prepared), started, row).await
     }
 
-    /// Appends a statement, sent as text, to the output. It must leave the session's character sets as they are.
+    /// Appends a statement, sent as text, to the output. It must leave the session's character sets as they are. The server runs what is
+    /// queued behind a statement also if that fails: read the answer to each change of a transaction before the next one is queued, because
+    /// behind a deadlock the rest would be run, and stored, outside of the transaction.
     pub fn queue_text(&mut self, sql: &str) {
-        self.lease.note_locks(sql);
+        let changes_plans = self.lease.note(Effect::of(sql));
         self.connection().send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
+        if changes_plans {
+            self.lease.close_statements(|_| true);
+        }
     }
 
     /// Appends a ping to the output.

@@ -1,52 +1,20 @@
-//! Statements that change a session in ways that the client must know of: character sets, and locks of tables.
+//! Statements that a session must not run: those that set character sets.
 
-use boundary_bench_engine::dialect::Dialect;
-use boundary_bench_engine::sql_text::{self, TokenKind};
 use boundary_bench_kernel::{Error, Result};
 
-use crate::sql::Mysql;
+use crate::effect::{Effect, Kind, significant};
 
 /// The character set of all texts between client and server.
 const CHARSET: &str = "utf8mb4";
 
-/// The parts of a session that a statement may change, by the statement's first word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum First {
-    /// Variables of the session.
-    Set,
-    /// Locks of tables.
-    Locks,
-    /// A comment, or a comment that the server runs, is in front of the first word.
-    Comment,
-    Other,
-}
-
-impl First {
-    fn of(sql: &str) -> Self {
-        let text = sql.trim_start().as_bytes();
-        let is_word = |word: &str| {
-            text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
-                && text.get(word.len()).is_none_or(|next| !next.is_ascii_alphanumeric() && *next != b'_')
-        };
-        match text.first() {
-            Some(b's' | b'S') if is_word("SET") => Self::Set,
-            Some(b'l' | b'L') if is_word("LOCK") => Self::Locks,
-            Some(b'f' | b'F') if is_word("FLUSH") => Self::Locks,
-            // The text of a prepared statement is not known here.
-            Some(b'e' | b'E') if is_word("EXECUTE") => Self::Locks,
-            Some(b'/' | b'#' | b'-') => Self::Comment,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// Whether the session may have locks of tables after the statement.
-pub(crate) fn may_lock(sql: &str) -> bool {
-    match First::of(sql) {
-        First::Locks => true,
-        First::Comment => First::of(&significant(sql).join(" ")) == First::Locks,
-        First::Set | First::Other => false,
-    }
+/// Checks a statement of the caller's before it is sent, and tells what it does.
+///
+/// # Errors
+/// [`Error::Unsupported`] for one that sets another character set.
+pub(crate) fn admit(sql: &str) -> Result<Effect> {
+    let effect = Effect::of(sql);
+    check_charset(sql, effect)?;
+    Ok(effect)
 }
 
 /// Checks that a statement leaves the character sets of the session as they are. Client and results in another character set would be read
@@ -54,8 +22,8 @@ pub(crate) fn may_lock(sql: &str) -> bool {
 ///
 /// # Errors
 /// [`Error::Unsupported`] if it may set another character set than utf8mb4.
-pub(crate) fn check_charset(sql: &str) -> Result<()> {
-    if matches!(First::of(sql), First::Locks | First::Other) || sql.eq_ignore_ascii_case("SET NAMES utf8mb4") {
+fn check_charset(sql: &str, effect: Effect) -> Result<()> {
+    if effect.kind != Kind::Session {
         return Ok(());
     }
     let tokens = significant(sql);
@@ -116,41 +84,6 @@ fn unquoted(token: &str) -> String {
     token.trim_matches(['\'', '"', '`']).to_ascii_lowercase()
 }
 
-/// The tokens of a statement to its first semicolon, without space and comments. Comments that the server runs are read as SQL.
-fn significant(sql: &str) -> Vec<&str> {
-    let mut found: Vec<&str> = Vec::new();
-    for (kind, place) in sql_text::tokens(sql, Mysql::first_token) {
-        match kind {
-            TokenKind::Space => {}
-            TokenKind::Separator => break,
-            TokenKind::Word | TokenKind::Other => found.push(&sql[place]),
-        }
-    }
-    let mut tokens = Vec::with_capacity(found.len());
-    let mut index = 0;
-    while index < found.len() {
-        match (found[index], found.get(index + 1).copied()) {
-            ("/*", _) => {
-                index += 1 + found[index + 1..].iter().take_while(|token| matches!(**token, "M" | "!")).count();
-                // The version from which on the server runs it. A word may follow at once.
-                if let Some(word) = found.get(index) {
-                    let word = word.trim_start_matches(|c: char| c.is_ascii_digit());
-                    if !word.is_empty() {
-                        tokens.push(word);
-                    }
-                    index += 1;
-                }
-            }
-            ("*", Some("/")) => index += 2,
-            (token, _) => {
-                tokens.push(token);
-                index += 1;
-            }
-        }
-    }
-    tokens
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,7 +117,11 @@ mod tests {
             "SET character_set_client = @old",
             "SET character_set_client = 8",
         ] {
-            assert_eq!(check_charset(sql).map_err(|error| error.code()), Err("BB_UNSUPPORTED"), "{sql}");
+            assert_eq!(
+                check_charset(sql, Effect::of(sql)).map_err(|error| error.code()),
+                Err("BB_UNSUPPORTED"),
+                "{sql}"
+            );
         }
     }
 
@@ -209,19 +146,7 @@ mod tests {
             "/*",
             "/*!",
         ] {
-            assert_eq!(check_charset(sql).map_err(|error| error.code()), Ok(()), "{sql}");
-        }
-    }
-
-    #[test]
-    fn statements_that_may_lock_tables_are_known() {
-        for sql in
-            ["LOCK TABLES t WRITE", " lock table t read", "/* a */ LOCK TABLES t WRITE", "FLUSH TABLES WITH READ LOCK"]
-        {
-            assert!(may_lock(sql), "{sql}");
-        }
-        for sql in ["LOCKED", "SELECT 1", "/* LOCK TABLES t WRITE */ SELECT 1", ""] {
-            assert!(!may_lock(sql), "{sql}");
+            assert_eq!(admit(sql).map(drop).map_err(|error| error.code()), Ok(()), "{sql}");
         }
     }
 }

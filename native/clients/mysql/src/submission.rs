@@ -24,6 +24,9 @@
 //!   the start of its error, 0 without an error, and the error's end.
 //!
 //! The last sections are the errors: `[BB_CODE] text`.
+//!
+//! The result that reports a lost connection has such a text if the session was changed: the error of the calls that rely on it. Its flags say
+//! whether a transaction was open (1), and whether no call was told of the loss (2).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -39,6 +42,7 @@ use crate::insert::insert_lists;
 use crate::outcome::Results;
 use crate::pool::Session;
 use crate::rows::RowShape;
+use crate::session_state::admit;
 
 /// Kinds of submissions, in their first word.
 const RUN: u32 = 0;
@@ -48,6 +52,10 @@ const INSERT: u32 = 3;
 
 /// The flag of a statement that is sent as text.
 const AS_TEXT: u32 = 1;
+
+/// Flags of the end of a connection whose session was changed: it was in a transaction, and no call was under way, to be told of the end.
+pub(crate) const LOST_TRANSACTION: u32 = 1;
+pub(crate) const LOST_UNTOLD: u32 = 2;
 
 /// The number of words before the first part's words in the results, for each part, and for each result.
 const HEAD_WORDS: usize = 4;
@@ -66,6 +74,8 @@ pub fn layout() -> Vec<(&'static str, u32)> {
         ("PREPARE", PREPARE),
         ("INSERT", INSERT),
         ("AS_TEXT", AS_TEXT),
+        ("LOST_TRANSACTION", LOST_TRANSACTION),
+        ("LOST_UNTOLD", LOST_UNTOLD),
         ("HEAD_WORDS", word(HEAD_WORDS)),
         ("PART_WORDS", word(PART_WORDS)),
         ("RESULT_WORDS", word(RESULT_WORDS)),
@@ -118,7 +128,7 @@ impl Submission {
                 Ok(Performed::Nothing)
             }
             Self::Prepare(sql) => {
-                session.admit(sql)?;
+                admit(sql)?;
                 Ok(Performed::Number(session.prepared(sql).await?.parameters.into()))
             }
             Self::Insert { table, columns, rows } => {

@@ -232,7 +232,7 @@ async fn what_is_given_up_is_ended_by_one_request() {
     let sent = stream.write(driven.unsent()).unwrap();
     driven.sent(sent, &mut frame, &shapes);
     assert_eq!((driven.unsent().len(), driven.in_flight(), frame.is_empty()), (0, 1, true));
-    driven.ended(&Error::Cancelled, &mut frame, &shapes);
+    driven.ended(7, &Error::Cancelled, &mut frame, &shapes);
     assert_eq!((frame.bytes()[0], frame.bytes()[4], driven.in_flight()), (7, 1, 0));
     assert_eq!(server.settled_kills().await, ["KILL 1"]);
 }

@@ -3,5 +3,6 @@
 mod answers;
 #[path = "../common/mod.rs"]
 mod common;
+mod kinds;
 mod passwords;
 mod scripted;

@@ -29,7 +29,7 @@ pub fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
 pub fn greeting(id: u32, capabilities: u32, plugin: &str) -> Vec<u8> {
     let [a, b, c, d] = capabilities.to_le_bytes();
     let parts: [&[u8]; 13] = [
-        b"\x0a8.0.0\0",
+        b"\x0a8.0.22\0",
         &id.to_le_bytes(),
         &NONCE[..8],
         &[0],
