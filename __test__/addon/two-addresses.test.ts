@@ -30,7 +30,6 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-// Other systems have one address of the loopback.
 test.skipIf(process.platform !== 'linux')(
   'every client takes the address that answers',
   async () => {

@@ -12,7 +12,6 @@ async function closed(connecting) {
   await (await connecting).close();
   return 'connected';
 }
-/** The code of the error of a server that speaks another protocol than the client's. */
 const code = (connecting) => connecting.then(closed, (error) => error.code);
 
 const request = (client) => client.request({ path: '/' });

@@ -18,8 +18,10 @@
 //! store was transferred reads freed memory once that buffer is detached and the store collected.
 //!
 //! When an environment ends, the memory of waiting loans, and of those whose buffer is still attached, may be reused: no
-//! JavaScript runs any more, and the requests are over. A first hook notes which buffers are attached, before Node detaches them all.
-//! A last hook ends the loans, after Node has. Transferred stores are neither reused nor freed, since another thread may hold them.
+//! JavaScript runs any more, and the requests are over. Transferred stores are neither reused nor freed, since another thread may hold
+//! them. Node detaches one buffer after the other, the newest first, and calls its finalizer then. So the buffer of the first finalizer
+//! may have been attached or not. A large loan is therefore followed by a sentinel: a buffer without a loan, which is newer. Only a newest
+//! loan of less than [`GUARDED_BYTES`] is leaked.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -40,6 +42,10 @@ use crate::memory::array_buffer::{FixedMemory, copy_of};
 /// The bytes of waiting loans, beyond those that survived the last collection, above which the young generation is collected. They
 /// are enough that the collections take about a hundredth of the time in which JavaScript sums a result.
 const MOST_WAITING_BYTES: usize = 32 << 20;
+
+/// The bytes from which on a loan is followed by a sentinel. A sentinel costs some microseconds, which do not show beside the making of so
+/// many bytes.
+const GUARDED_BYTES: usize = 4 << 20;
 
 /// The elements of one garbage array: large, but below the size at which V8 gives an array a page of its own.
 const GARBAGE_ELEMENTS: usize = 15_000;
@@ -70,7 +76,9 @@ struct Loans {
     outlived_bytes: usize,
     /// Whether this environment is about to end.
     is_ending: bool,
-    has_hooks: bool,
+    has_hook: bool,
+    /// The reference that keeps the newest sentinel from being collected.
+    sentinel: Option<sys::napi_ref>,
 }
 
 /// Memory that is lent to JavaScript.
@@ -158,15 +166,15 @@ pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Res
         // SAFETY: the caller's promise. The memory is valid while its owner lives.
         return unsafe { copy_of(env, std::slice::from_raw_parts(place, bytes)) };
     }
-    let (number, has_hooks) = LOANS.with_borrow_mut(|loans| {
+    let number = LOANS.with_borrow_mut(|loans| {
         loans.last += 1;
-        (loans.last, std::mem::replace(&mut loans.has_hooks, true))
+        if !std::mem::replace(&mut loans.has_hook, true) {
+            // SAFETY: the caller's environment calls the hook once. It is older than all loans, so that it is called after their
+            // finalizers.
+            unsafe { sys::napi_add_env_cleanup_hook(env, Some(on_environment_end), env.cast()) };
+        }
+        loans.last
     });
-    if !has_hooks {
-        // SAFETY: the caller's environment calls the hook once. It is older than all loans, so that it is called after their
-        // finalizers.
-        unsafe { sys::napi_add_env_cleanup_hook(env, Some(on_environment_end), env.cast()) };
-    }
     let (mut buffer, mut reference) = (ptr::null_mut(), ptr::null_mut());
     // Node passes the hint to the finalizers. It is the loan's number, not a pointer.
     let hint = ptr::without_provenance_mut(number);
@@ -185,11 +193,6 @@ pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Res
         // If this fails, the reference stays null and the buffer counts as never collected.
         let finalizer = Some(on_buffer_collected as unsafe extern "C" fn(_, _, _));
         sys::napi_add_finalizer(env, buffer, hint, finalizer, ptr::null_mut(), &raw mut reference);
-        // Node calls the newest hook first, and the making of the buffer has added one by which Node detaches it.
-        if has_hooks {
-            sys::napi_remove_env_cleanup_hook(env, Some(on_environment_ending), env.cast());
-        }
-        sys::napi_add_env_cleanup_hook(env, Some(on_environment_ending), env.cast());
     }
     let place = place.addr();
     let loan = Loan { place, bytes, buffer: reference, owner: Box::new(owner), state: State::Lent };
@@ -197,7 +200,45 @@ pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Res
         loans.by_place.insert(place, number);
         loans.by_number.insert(number, loan);
     });
+    if bytes >= GUARDED_BYTES {
+        // SAFETY: the caller's promise.
+        unsafe { add_sentinel(env) };
+    }
     Ok(buffer)
+}
+
+/// Replaces the sentinel by a buffer that is newer than all loans. Node calls its finalizer first when the environment ends.
+///
+/// # Safety
+/// `env` is the environment of this thread, and a scope of handles is open.
+unsafe fn add_sentinel(env: sys::napi_env) {
+    let memory = Box::into_raw(Box::new(0_u64)).cast::<c_void>();
+    let (mut buffer, mut reference) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the caller's promise. Its finalizer frees the memory. If this fails, the memory is leaked, since Node may have made a buffer.
+    unsafe {
+        let finalizer = Some(on_sentinel_gone as unsafe extern "C" fn(_, _, _));
+        let status = sys::napi_create_external_arraybuffer(env, memory, 8, finalizer, memory, &raw mut buffer);
+        if status == sys::Status::napi_ok {
+            sys::napi_create_reference(env, buffer, 1, &raw mut reference);
+        }
+    }
+    let former = LOANS.with_borrow_mut(|loans| loans.sentinel.replace(reference));
+    if let Some(former) = former.filter(|former| !former.is_null()) {
+        // SAFETY: the reference is of this environment, and nobody else has it.
+        unsafe { sys::napi_delete_reference(env, former) };
+    }
+}
+
+/// The finalizer of a sentinel.
+unsafe extern "C" fn on_sentinel_gone(env: sys::napi_env, _: *mut c_void, memory: *mut c_void) {
+    contained(|| {
+        // SAFETY: the memory comes from `add_sentinel`, and JavaScript has never seen the buffer. Node calls once.
+        drop(unsafe { Box::from_raw(memory.cast::<u64>()) });
+        if is_ending(env) {
+            // SAFETY: the environment is this thread's.
+            unsafe { note_attached(env) };
+        }
+    });
 }
 
 /// The value of a weak reference, or null if it is collected.
@@ -348,8 +389,9 @@ unsafe fn collect_young(env: sys::napi_env) {
 unsafe extern "C" fn on_store_gone(env: sys::napi_env, _: *mut c_void, number: *mut c_void) {
     contained(|| {
         let number = number.addr();
-        // The last hook then ends the loan: another thread may hold the store.
-        if LOANS.with_borrow(|loans| loans.is_ending) {
+        if is_ending(env) {
+            // SAFETY: the environment is this thread's.
+            unsafe { note_attached(env) };
             return;
         }
         // SAFETY: as above, and a scope of handles is open.
@@ -377,34 +419,49 @@ unsafe extern "C" fn on_buffer_collected(env: sys::napi_env, _: *mut c_void, _: 
     contained(|| unsafe { take_back(env, true) });
 }
 
-/// The first cleanup hook of the environment: marks the loans whose buffers still hold their stores. Nothing but Node can detach them any
-/// more, and Node does so next.
-unsafe extern "C" fn on_environment_ending(env: *mut c_void) {
-    let env: sys::napi_env = env.cast();
-    contained(|| {
-        scoped(Env::from_raw(env), || {
-            LOANS.with_borrow_mut(|loans| {
-                loans.is_ending = true;
-                let lent = loans.by_number.values_mut().filter(|loan| loan.state == State::Lent);
-                for loan in lent.filter(|loan| !loan.buffer.is_null()) {
-                    let mut is_detached = true;
-                    // SAFETY: the environment still is one, a scope of handles is open, and the reference is the loan's.
-                    unsafe {
-                        let buffer = value_of(env, loan.buffer);
-                        if !buffer.is_null() {
-                            sys::napi_is_detached_arraybuffer(env, buffer, &raw mut is_detached);
-                        }
-                    }
-                    if !is_detached {
-                        loan.state = State::Attached;
+/// Whether the environment is ending: Node-API then refuses every call that could run JavaScript, such as looking up an element.
+fn is_ending(env: sys::napi_env) -> bool {
+    scoped(Env::from_raw(env), || {
+        let (mut global, mut has_element) = (ptr::null_mut(), false);
+        // SAFETY: the environment is this thread's, a scope of handles is open, and the out-pointers are valid.
+        unsafe {
+            sys::napi_get_global(env, &raw mut global);
+            sys::napi_has_element(env, global, 0, &raw mut has_element) != sys::Status::napi_ok
+        }
+    })
+}
+
+/// At the end of an environment, marks the loans whose buffers still hold their stores: nothing can detach them any more. Does
+/// nothing the second time, since from then on Node detaches one buffer after the other.
+///
+/// # Safety
+/// `env` is the environment of this thread.
+unsafe fn note_attached(env: sys::napi_env) {
+    let is_first = LOANS.with_borrow_mut(|loans| !std::mem::replace(&mut loans.is_ending, true));
+    if !is_first {
+        return;
+    }
+    scoped(Env::from_raw(env), || {
+        LOANS.with_borrow_mut(|loans| {
+            for loan in loans.by_number.values_mut().filter(|loan| loan.state == State::Lent && !loan.buffer.is_null())
+            {
+                let mut is_detached = true;
+                // SAFETY: the caller's promise. The reference is the loan's.
+                unsafe {
+                    let buffer = value_of(env, loan.buffer);
+                    if !buffer.is_null() {
+                        sys::napi_is_detached_arraybuffer(env, buffer, &raw mut is_detached);
                     }
                 }
-            });
+                if !is_detached {
+                    loan.state = State::Attached;
+                }
+            }
         });
     });
 }
 
-/// The last cleanup hook of the environment. Node calls it after the finalizers of all stores.
+/// The cleanup hook of the environment. Node calls it after the finalizers of all stores.
 unsafe extern "C" fn on_environment_end(env: *mut c_void) {
     contained(|| {
         let mut loans = LOANS.take();

@@ -1,5 +1,5 @@
 //! A byte stream of HTTP/2 whose frames are noticed as they pass. `h2` does not tell which requests a server surely did not execute.
-//! `h2` 0.4.20 also bounds neither the interim responses to a request nor the frames PING, SETTINGS, PRIORITY and those of unknown types.
+//! `h2` 0.4.20 also bounds neither interim responses nor PING, SETTINGS, PRIORITY and frames of unknown types.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
