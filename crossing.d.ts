@@ -89,7 +89,7 @@ export declare class PrivateServer {
   static start(kind: ServerKind, arguments?: Array<string> | undefined | null): Promise<PrivateServer>
   /** The program that `start` would run. Throws `BB_NOT_INSTALLED` if there is none. */
   static find(kind: ServerKind): string
-  /** Asks the server at a URL for its version: resolves to `{version, processId?, isCluster}` as JSON. */
+  /** Asks the server at a URL for its version: resolves to `{version, processId?, isCluster, places?, isWhole}` as JSON. */
   static describe(kind: ServerKind, url: string): Promise<string>
   /** The URL of the server, with its generated password. */
   get url(): string

@@ -187,21 +187,22 @@ export declare class JsonRows {
 
 /**
  * A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection. Connections to a cluster run
- * submissions as tasks of the event loop.
+ * submissions while `results` waits.
  */
 export declare class KvConnection {
   /** Connects to the server and logs in. */
   static open(url: string, timeoutMs?: number | undefined | null): Promise<KvConnection>
-  /** Whether a `KvLoop` can drive the connection. */
+  /** Whether a `KvLoop` can drive the connection. The other methods are for a connection that none can. */
   get drivable(): boolean
+  /** Begins the requests of a submission. Their results come by `results`, each as soon as it is there. */
+  submit(submission: Uint8Array): void
+  /** Waits for results of requests under way, and resolves to a frame of all that are there. */
+  results(): Promise<ArrayBuffer>
+  /** Gives up a request whose caller no longer waits. Later requests take other connections to the servers that have not answered it. */
+  giveUp(id: number): void
   /**
-   * Runs a submission and resolves to the frame of its results. Submissions run one after the other, in the order of the
-   * calls.
-   */
-  run(submission: Uint8Array): Promise<ArrayBuffer>
-  /**
-   * Closes the connection. A submission under way ends with `BB_CLOSED`. The requests already sent may have been executed or
-   * not. Does nothing the second time.
+   * Closes the connection. Requests under way end with `BB_CLOSED`. What was sent may have been executed or not. Does nothing the
+   * second time.
    */
   close(): void
 }

@@ -3,9 +3,9 @@ import { KvClient } from '../src/index.js';
 
 type Kind = Parameters<typeof crossing.PrivateServer.start>[0];
 
-/** Starts a private server for one test file. */
-export function startRedis(): Promise<InstanceType<typeof crossing.PrivateServer>> {
-  return crossing.PrivateServer.start('redis' as Kind);
+/** Starts a private server for one test file, with further settings. */
+export function startRedis(settings: string[] = []): Promise<InstanceType<typeof crossing.PrivateServer>> {
+  return crossing.PrivateServer.start('redis' as Kind, settings);
 }
 
 /** Starts a private cluster for one test file. */

@@ -1,16 +1,23 @@
 import { spawn } from 'node:child_process';
+import { once as event } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import {
   type ServerKind,
   enginesWithKey,
+  liveUrl,
   openTarget,
+  reachTarget,
   targetSkip,
   targetUrl,
   withApiKey,
 } from '../../../src/families/requests/target-server.js';
+import { kvFamily } from '../../../src/families/kv/family.js';
+import { KvClient } from '../../../src/index.js';
 import { lacks } from '../../needs.js';
+import { startRedis, startRedisCluster } from '../../redis-server.js';
 
 describe('targetUrl', () => {
   it('takes the option and no variable, and neither for a private server', () => {
@@ -116,6 +123,40 @@ describe('a private cluster', () => {
   });
 });
 
+describe("a server of the user's cluster", () => {
+  it.skipIf(lacks('redis'))('is replaced by another one of the cluster when it is lost', async () => {
+    const [cluster, busPort] = [await startRedisCluster(), await freePort()];
+    // A member without slots.
+    const settings = ['--cluster-enabled', 'yes', '--cluster-port', busPort, '--cluster-announce-ip', '127.0.0.1'];
+    const seed = await startRedis(settings);
+    try {
+      const { port } = new URL(seed.url);
+      await using client = await KvClient.connect(cluster.url.replace('cluster=true', 'cluster=false'));
+      await client.pipeline().command('CLUSTER', 'MEET', '127.0.0.1', port, busPort).execute();
+      await vi.waitUntil(() => openTarget('redis-cluster', { 'redis-cluster': seed.url }).catch(() => undefined), {
+        timeout: 20_000,
+      });
+      await reachTarget('redis-cluster', seed.url);
+      expect(liveUrl(seed.url)).toBe(`${seed.url}?cluster=true`);
+      const options = { rows: 1, workers: 1, engines: { 'redis-cluster': seed.url } };
+      const cells = kvFamily.plan(options).filter(({ cell }) => cell.engine === 'redis-cluster');
+      const family = await kvFamily.open(options, cells);
+      await family.versions();
+      await seed.stop();
+      await reachTarget('redis-cluster', seed.url);
+      const { engines } = (await family.shared!())!;
+      const live = engines!['redis-cluster']!;
+      expect(live).toBe(liveUrl(seed.url));
+      expect(live).toMatch(/^redis:\/\/127\.0\.0\.1:\d+\?cluster=true$/);
+      expect(new URL(live).port).not.toBe(port);
+      await (await openTarget('redis-cluster', { 'redis-cluster': live })).close();
+      await family.close();
+    } finally {
+      await Promise.all([seed.stop(), cluster.stop()]);
+    }
+  });
+});
+
 describe('a server that refuses', () => {
   it.each([
     ['redis', 'redis://user:geheim@127.0.0.1:1'],
@@ -151,6 +192,16 @@ describe('a process that is killed', () => {
     while (isAlive(server)) await delay(10);
   });
 });
+
+/** A port on which nothing listens. */
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await event(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await event(server, 'close');
+  return String(port);
+}
 
 /** The first chunk of a stream. */
 async function once(stream: NodeJS.ReadableStream): Promise<string> {

@@ -192,6 +192,59 @@ describe.skipIf(lacks('redis'))('KvClient in a cluster', () => {
     for (const master of masters.keys()) expect(await ask(master, 'DBSIZE')).toBe(0);
   });
 
+  /** A key of each master, in the order of the masters, each with itself as its value. */
+  async function keyOfEach(): Promise<readonly string[]> {
+    const found: string[] = [];
+    for (const key of keys) found[(await placeOf(key)).from] ??= key;
+    await client.mset(found.map((key) => [key, key]));
+    return found;
+  }
+
+  test('a master that hangs holds up the calls to itself alone', async () => {
+    const [hung, ...others] = await keyOfEach();
+    await using one = await KvClient.connect(cluster.url);
+    const expectOthers = async (): Promise<void> => {
+      for (let call = 0; call < 10; call += 1) for (const key of others) expect(await one.getText(key)).toBe(key);
+      expect((await one.mget(others)).toArray()).toEqual(others);
+    };
+    await one.mget([hung!, ...others]);
+    const ending = new AbortController();
+    const { signal } = ending;
+    process.kill(cluster.processIds[0]!, 'SIGSTOP');
+    try {
+      const patient = one.getText(hung!);
+      const stuck = [one.getText(hung!, { signal }), one.pipeline().get(others[0]!).get(hung!).execute({ signal })];
+      // Of the same turn of the event loop.
+      expect(await one.getText(others[0]!)).toBe(others[0]);
+      await expectOthers();
+      const begun = one.getText(hung!, { signal });
+      ending.abort();
+      for (const call of [...stuck, begun]) await expect(call).rejects.toMatchObject({ code: 'BB_ABORTED' });
+      await expectOthers();
+      await expect(one.getText(hung!, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+      await expectOthers();
+      process.kill(cluster.processIds[0]!, 'SIGCONT');
+      // The call that was sent before has its answer on the connection that the others have given up.
+      expect(await patient).toBe(hung);
+      expect((await one.mget([hung!, ...others])).toArray()).toEqual([hung, ...others]);
+    } finally {
+      process.kill(cluster.processIds[0]!, 'SIGCONT');
+    }
+  });
+
+  test('the server of the URL may be lost once the client has connected', async () => {
+    const [, ...others] = await keyOfEach();
+    process.kill(cluster.processIds[0]!, 'SIGKILL');
+    while (cluster.ending === null) await new Promise((next) => setTimeout(next, 5));
+    const list = `{${others[0]}}list`;
+    // A call of each connection is given up.
+    const given = [1, 2].map(() => client.pipeline().command('BLPOP', list, '0').execute({ timeoutMs: 50 }));
+    for (const call of given) await expect(call).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+    for (let call = 0; call < 10; call += 1) {
+      expect(await Promise.all(others.map((key) => client.getText(key)))).toEqual(others);
+    }
+  });
+
   test('a lost master is an error for its keys alone, by a code that says whether they may have been executed', async () => {
     await client.mset(entries);
     // Both of the client's connections have connections to all masters.

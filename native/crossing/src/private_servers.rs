@@ -68,7 +68,7 @@ impl PrivateServer {
         TargetKind::from(kind).executable().map(|path| path.display().to_string()).map_err(js)
     }
 
-    /// Asks the server at a URL for its version: resolves to `{version, processId?, isCluster}` as JSON.
+    /// Asks the server at a URL for its version: resolves to `{version, processId?, isCluster, places?, isWhole}` as JSON.
     #[napi(catch_unwind)]
     pub fn describe(env: Env, kind: ServerKind, url: String) -> napi::Result<AsyncBlock<String>> {
         let kind = TargetKind::from(kind);

@@ -28,7 +28,7 @@ pub enum TargetKind {
 }
 
 /// Facts that a server reports about itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetInfo {
     /// The server's name and version.
@@ -38,6 +38,11 @@ pub struct TargetInfo {
     pub process_id: Option<u32>,
     /// Whether the server is one of a Redis Cluster.
     pub is_cluster: bool,
+    /// The places of the servers of the cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<String>,
+    /// Whether all masters of the cluster answer.
+    pub is_whole: bool,
 }
 
 /// A private server. Dropping it stops the server.
@@ -150,12 +155,12 @@ impl PrivateTarget {
 fn describe_mysql(url: &str) -> Result<TargetInfo> {
     let url: boundary_bench_mysql::Url = url.parse()?;
     let session = block_on(runtime()?, boundary_bench_mysql::SqlSession::open(&url))?;
-    Ok(TargetInfo { version: session.version().to_owned(), process_id: None, is_cluster: false })
+    Ok(TargetInfo { version: session.version().to_owned(), ..TargetInfo::default() })
 }
 
 fn describe_redis(url: &str, as_cluster: bool) -> Result<TargetInfo> {
     let url: boundary_bench_redis::Url = url.parse()?;
-    let options = boundary_bench_redis::KvOptions::default();
+    let options = boundary_bench_redis::KvOptions { timeout: Some(PROBE_TIMEOUT) };
     block_on(runtime()?, async {
         let mut client = boundary_bench_redis::KvClient::connect(url.clone(), options).await?;
         let is_cluster = client.is_cluster();
@@ -170,11 +175,20 @@ fn describe_redis(url: &str, as_cluster: bool) -> Result<TargetInfo> {
                 _ => String::new(),
             })
         });
-        match info.await {
-            Ok(info) => Ok(of_info(&info, is_cluster)),
-            Err(Error::Engine { .. }) => Ok(of_info("", is_cluster)),
-            Err(error) => Err(error),
+        let info = match info.await {
+            Ok(info) => info,
+            Err(Error::Engine { .. }) => String::new(),
+            Err(error) => return Err(error),
+        };
+        let mut is_whole = true;
+        if is_cluster {
+            let mut commands = boundary_bench_redis::Commands::new();
+            commands.push([b"DBSIZE".as_slice()].into_iter());
+            // A master that refuses the command answers as well.
+            client.execute(&commands, |_, answer| is_whole = answer.is_ok()).await;
         }
+        let places = client.places().iter().map(ToString::to_string).collect();
+        Ok(TargetInfo { places, is_whole, ..of_info(&info, is_cluster) })
     })
 }
 
@@ -199,7 +213,7 @@ fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
     });
     let version = block_on(runtime()?, version)?;
     let version = version.map_or_else(|| "unknown".to_owned(), |version| spaced(&version));
-    Ok(TargetInfo { version, process_id: None, is_cluster: false })
+    Ok(TargetInfo { version, ..TargetInfo::default() })
 }
 
 /// Separates name and version by a space: turns `Name-1.2.3` into `Name 1.2.3`, and `name/1.2.3` into `name 1.2.3`.
@@ -222,7 +236,8 @@ fn of_info(info: &str, is_cluster: bool) -> TargetInfo {
         .or_else(|| field("redis_version").map(|version| format!("Redis {version}")));
     let process_id = field("process_id").and_then(|id| id.parse().ok());
     let process_id = process_id.filter(|id| !is_cluster && is_server_here(*id));
-    TargetInfo { version: version.unwrap_or_else(|| "unknown".to_owned()), process_id, is_cluster }
+    let version = version.unwrap_or_else(|| "unknown".to_owned());
+    TargetInfo { version, process_id, is_cluster, ..TargetInfo::default() }
 }
 
 /// Whether a process of this machine is such a server: a server elsewhere, or in a container, may report an id that belongs to
@@ -242,7 +257,7 @@ mod tests {
     #[test]
     fn a_server_is_known_by_what_it_tells() {
         let info = "# Server\r\nredis_version:7.0.15\r\nprocess_id:0\r\n";
-        let known = TargetInfo { version: "Redis 7.0.15".to_owned(), process_id: None, is_cluster: false };
+        let known = TargetInfo { version: "Redis 7.0.15".to_owned(), ..TargetInfo::default() };
         assert_eq!(of_info(info, false), known);
         let info = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n";
         assert_eq!(of_info(info, true).version, "Valkey 8.0.1");

@@ -15,6 +15,7 @@ import {
   type ServerKind,
   type TargetServer,
   enginesWithKey,
+  liveUrl,
   openTarget,
   reachTarget,
   targetSkip,
@@ -158,7 +159,7 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
     for (const kind of this.#kinds) {
       const target = await this.#runningTarget(kind);
       target.handOver?.();
-      engines[kind] = target.url;
+      engines[kind] = liveUrl(target.url);
       servers[kind] = { isPrivate: target.isPrivate, processIds: target.processIds };
     }
     return { engines, shared: { servers } };

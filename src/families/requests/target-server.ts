@@ -1,5 +1,6 @@
 /** The server to which the cells of a family send their requests: the user's, or a private one. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import { type PrivateServer, crossing } from '../../crossing-addon.js';
 import { whyEngineNotBuilt } from '../../clients/references.js';
@@ -11,6 +12,9 @@ import { serverUrlOf } from './http-address.js';
 
 /** The kind of a server, by its protocol, which is also the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'redis-cluster' | 'rest' | 'ingest' | 'shards';
+
+/** The wait before a cluster is asked again, in milliseconds. */
+const POLL_MS = 200;
 
 /** The prefix of all names that we make on a server. */
 const OWN_PREFIX = 'bb';
@@ -108,9 +112,53 @@ export async function openTarget(
   }
 }
 
-/** Asks the user's server for its version. Throws the error of its URL, of connecting and of logging in. */
+/** The time that the servers of a cluster have to take over from a lost one, in milliseconds. */
+const TAKE_OVER_MS = 30_000;
+
+/** A cluster of the user's: any of its servers tells clients of all the others. */
+interface KnownCluster {
+  /** The URLs of its servers, the one that the user named first. */
+  readonly urls: readonly string[];
+  /** The URL of the server that answered last. */
+  live: string;
+}
+
+const clusters = new Map<string, KnownCluster>();
+
+/** The URL of a server that answers, instead of a lost server of the same cluster. */
+export function liveUrl(url: string): string {
+  return clusters.get(url)?.live ?? url;
+}
+
+/**
+ * Asks the user's server for its version. If another server of the same cluster answers instead, later cells use that one. Throws the
+ * error of the server's URL, of connecting and of logging in.
+ */
 export async function reachTarget(kind: ServerKind, url: string): Promise<void> {
-  await explainedAsync(() => crossing.PrivateServer.describe(addonKind(kind), url));
+  const known = clusters.get(url);
+  if (known === undefined) return void (await describe(kind, url));
+  const deadline = performance.now() + TAKE_OVER_MS;
+  while (true) {
+    const { url: live, description } = await firstDescribed(kind, [known.live, ...known.urls]);
+    known.live = live;
+    if (description.isWhole || performance.now() > deadline) return;
+    await delay(POLL_MS);
+  }
+}
+
+/** The description of the first server that answers. Throws the error of the first one if none does. */
+async function firstDescribed(
+  kind: ServerKind,
+  [url, ...others]: readonly string[],
+): Promise<{ url: string; description: Description }> {
+  try {
+    return { url: url!, description: await describe(kind, url!) };
+  } catch (thrown) {
+    if (others.length === 0) throw thrown;
+    return firstDescribed(kind, others).catch(() => {
+      throw thrown;
+    });
+  }
 }
 
 /** A server's description of itself. */
@@ -118,17 +166,31 @@ interface Description {
   readonly version: string;
   readonly processId?: number;
   readonly isCluster: boolean;
+  /** The places of the servers of the cluster. */
+  readonly places?: readonly string[];
+  /** Whether all masters of the cluster answer. */
+  readonly isWhole: boolean;
 }
 
-async function describedTarget(kind: ServerKind, url: string, server?: PrivateServer): Promise<TargetServer> {
+async function describe(kind: ServerKind, url: string): Promise<Description> {
   const described = await explainedAsync(() => crossing.PrivateServer.describe(addonKind(kind), url));
-  const { version, processId, isCluster } = JSON.parse(described) as Description;
+  return JSON.parse(described) as Description;
+}
+
+async function describedTarget(kind: ServerKind, given: string, server?: PrivateServer): Promise<TargetServer> {
+  const { version, processId, isCluster, places = [] } = await describe(kind, given);
+  // Not every client finds out by itself.
+  const isNamed = !isCluster || urlParts(given).option('cluster') !== undefined;
+  const url = isNamed ? given : withOption(given, 'cluster=true');
+  if (isCluster && server === undefined) {
+    const known = { urls: [url, ...places.map((place) => withPlace(url, place))], live: url };
+    for (const name of [given, url]) clusters.set(name, known);
+  }
   const run = randomBytes(4).toString('hex');
   let cells = 0;
   return {
     kind,
-    // Not every client finds out by itself.
-    url: isCluster && urlParts(url).option('cluster') === undefined ? withOption(url, 'cluster=true') : url,
+    url,
     version: server === undefined ? version : `${version} (private)`,
     isPrivate: server !== undefined,
     processIds: server?.processIds ?? (processId === undefined ? [] : [processId]),
@@ -140,6 +202,11 @@ async function describedTarget(kind: ServerKind, url: string, server?: PrivateSe
 
 function withOption(url: string, text: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}${text}`;
+}
+
+/** The URL of another server of a cluster, with the same login and options. */
+function withPlace(url: string, place: string): string {
+  return url.replace(/^([^:]+:\/\/(?:[^/?]*@)?)[^/?]*/, (_, head: string) => head + place);
 }
 
 /** The kind by the name of the addon of crossings. Shards are served by the program of `rest`. */

@@ -37,8 +37,10 @@ const CLIENT_OPTIONS: OptionChecks<KvClientOptions> = {
  * Several calls may be under way at once. The calls of one turn of the event loop cross into Rust together, and share the writes to
  * their connections. All errors are `BoundaryError`s. When a connection is lost, its calls under way are rejected with
  * `BB_CONNECTION`: they may have been executed or not, and are never retried. The next call reconnects. A call that is aborted or
- * times out is rejected, and its connection closed once no other call waits for it. If the server says that it is a replica or
- * loads its data (`READONLY`, `MASTERDOWN`, `LOADING`), the call has the server's error, and the next call reconnects.
+ * times out is rejected, and its connection closed once no other call waits for it. In a cluster, these are its connections to the
+ * servers that have not answered it: a server that hangs holds up only the calls with commands for it. If a single server says that
+ * it is a replica or loads its data (`READONLY`, `MASTERDOWN`, `LOADING`), the call has the server's error, and the next call
+ * reconnects.
  *
  * @example
  * ```js
@@ -201,11 +203,12 @@ export class KvClient implements AsyncDisposable {
       const open = link;
       return await new Promise<T>((resolve, reject) => {
         const call = new KvCall(answer, open, resolve as (value: unknown) => void, reject);
-        open.send(call, kind, counts, own);
+        const id = open.send(call, kind, counts, own);
         giveUp = (error) => {
+          // The id of a call that has ended may be another call's by now.
+          if (call.isOver) return;
           call.fail(withOutcome(error, 'unknown'));
-          // The reply is still pending, and would delay the next calls on this connection.
-          open.retire();
+          open.giveUp(id);
         };
       });
     } catch (thrown) {

@@ -16,7 +16,7 @@ export class KvCall {
   readonly #answer: ReplyForm;
   readonly #resolve: (value: unknown) => void;
   readonly #reject: (error: BoundaryError) => void;
-  readonly #link: KvLink;
+  readonly link: KvLink;
   #isOver = false;
 
   constructor(
@@ -26,7 +26,7 @@ export class KvCall {
     reject: (error: BoundaryError) => void,
   ) {
     this.#answer = answer;
-    this.#link = link;
+    this.link = link;
     this.#resolve = resolve;
     this.#reject = reject;
   }
@@ -42,7 +42,7 @@ export class KvCall {
       const status = frame.words[word + 1];
       if (status !== ANSWERED) {
         if (status !== OUTDATED) throw frame.failure(word);
-        this.#link.onOutdated();
+        this.link.onOutdated();
       }
       const value = this.#read(frame, word);
       this.#end();
@@ -82,7 +82,7 @@ export class KvCall {
 
   #end(): void {
     this.#isOver = true;
-    this.#link.callIsOver();
+    this.link.callIsOver();
   }
 }
 
@@ -104,12 +104,22 @@ class Calls {
     return call;
   }
 
-  /** Delivers the results between two words of a frame to their calls. */
-  deliver(frame: KvFrame, from: number, to: number, onGone: (connection: number) => void): void {
+  /** Delivers the results between two words of a frame to their calls. Returns their number. */
+  deliver(frame: KvFrame, from: number, to: number, onGone: (connection: number) => void): number {
     const { words } = frame;
+    let results = 0;
     for (let word = from; word < to; word = frame.next(word)) {
+      results += 1;
       if (words[word + 1] === GONE) onGone(words[word]!);
       else this.delete(words[word]!)?.complete(frame, word);
+    }
+    return results;
+  }
+
+  /** Ends all calls of a link that has no results any more. */
+  fail(link: KvLink, error: BoundaryError): void {
+    for (let id = 0; id < this.#calls.length; id += 1) {
+      if (this.#calls[id]?.link === link) this.delete(id)!.fail(error);
     }
   }
 }
@@ -134,8 +144,9 @@ export abstract class KvLink {
 
   /**
    * Sends a request at the end of this turn of the event loop, with the other requests of the turn. The link must not be over.
+   * Returns the id of the request.
    */
-  send(call: KvCall, kind: RequestKind, counts: readonly number[] | undefined, args: readonly KvData[]): void {
+  send(call: KvCall, kind: RequestKind, counts: readonly number[] | undefined, args: readonly KvData[]): number {
     const id = calls.add(call);
     try {
       this.stage(id, kind, counts, args);
@@ -144,6 +155,12 @@ export abstract class KvLink {
       throw thrown;
     }
     this.#callsUnderWay += 1;
+    return id;
+  }
+
+  /** Ends what a request does whose call was given up. Its reply is still pending, and would delay the next calls on its connection. */
+  giveUp(_id: number): void {
+    this.retire();
   }
 
   callIsOver(): void {
@@ -262,13 +279,16 @@ class DrivenLink extends KvLink {
   }
 }
 
-/** The connections to a cluster, whose submissions are tasks of the event loop. */
+/** The connections to a cluster. Each call ends when its own servers have answered it. */
 class RemoteLink extends KvLink {
   readonly #raw: KvConnection;
   readonly #writer = new SubmissionWriter();
   #isClosed = false;
-  #staged: number[] = [];
-  #isScheduled = false;
+  #staged = 0;
+  /** The requests that were submitted and have no result yet. */
+  #awaited = 0;
+  #isReading = false;
+  readonly #flush = (): void => this.#submit();
 
   constructor(raw: KvConnection) {
     super();
@@ -282,33 +302,59 @@ class RemoteLink extends KvLink {
     args: readonly KvData[],
   ): void {
     this.#writer.add(0, id, kind, counts, args);
-    this.#staged.push(id);
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    process.nextTick(() => void this.#flush());
+    this.#staged += 1;
+    if (this.#staged === 1) process.nextTick(this.#flush);
+  }
+
+  override giveUp(id: number): void {
+    // The request may be staged still.
+    this.#submit();
+    if (!this.#isClosed) this.#raw.giveUp(id);
   }
 
   override close(): void {
     if (this.#isClosed) return;
+    this.#submit();
     this.#isClosed = true;
     this.retire();
     this.#raw.close();
   }
 
-  async #flush(): Promise<void> {
-    this.#isScheduled = false;
-    const ids = this.#staged;
-    this.#staged = [];
+  #submit(): void {
+    if (this.#staged === 0) return;
+    const { bytes, length } = this.#writer;
+    this.#writer.clear();
+    this.#awaited += this.#staged;
+    this.#staged = 0;
     try {
-      const { bytes, length } = this.#writer;
-      this.#writer.clear();
-      // `run` copies the bytes before its first wait.
-      const results = new KvFrame(await this.#raw.run(bytes.subarray(0, length)));
-      calls.deliver(results, 0, results.words.length, () => {});
+      this.#raw.submit(bytes.subarray(0, length));
     } catch (thrown) {
-      const error = toBoundaryError(thrown);
-      for (const id of ids) calls.delete(id)?.fail(error);
+      this.#fail(thrown);
     }
+    if (!this.#isReading) void this.#read();
+  }
+
+  async #read(): Promise<void> {
+    this.#isReading = true;
+    try {
+      while (this.#awaited > 0) {
+        const results = new KvFrame(await this.#raw.results());
+        this.#awaited -= calls.deliver(results, 0, results.words.length, () => {});
+      }
+    } catch (thrown) {
+      this.#fail(thrown);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  /** Ends all calls. No result comes any more. */
+  #fail(thrown: unknown): void {
+    this.#isClosed = true;
+    this.retire();
+    this.#raw.close();
+    this.#awaited = 0;
+    calls.fail(this, toBoundaryError(thrown));
   }
 }
 

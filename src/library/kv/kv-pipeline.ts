@@ -21,7 +21,8 @@ let stateful: ReadonlySet<string> | undefined;
  * Commands that are collected, then sent together. They run in order, but not atomically: commands of others may run in between.
  *
  * A transaction runs atomically: `MULTI`, its commands, and `EXEC` in one pipeline, with `WATCH` before it if needed. In a cluster
- * its keys lie in one slot. Many callers share the connection, so a pipeline leaves it as it was. A pipeline that begins a
+ * its keys lie in one slot. A cluster whose slots move refuses commands. They are sent again unless that would change the order of
+ * the commands on a key, or they are scripts that may have written: those have the server's error. Many callers share the connection, so a pipeline leaves it as it was. A pipeline that begins a
  * transaction without its end is refused as a whole, and nothing is sent.
  */
 export class KvPipeline {

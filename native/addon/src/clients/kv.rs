@@ -1,32 +1,20 @@
 //! Clients of the Redis wire, exported to JavaScript. `native/clients/redis/src/submission.rs` tells how requests and results
 //! cross.
 
-use std::sync::Mutex;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boundary_bench_event_loop::LoopDriver;
 use boundary_bench_kernel::{Error, Result, lock};
-use boundary_bench_node::host::caller::{Caller, Request};
 use boundary_bench_node::host::errors::{js, promise};
 use boundary_bench_node::host::loop_runtime::LoopRuntime;
-use boundary_bench_redis::{Connection, KvClient, KvOptions, STATEFUL, Url, refusal, run_submission};
+use boundary_bench_redis::{ClusterCalls, Connection, KvClient, KvOptions, STATEFUL, Url, refusal};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
 
 use boundary_bench_node::memory::buffers::{Handover, bytes_of};
-
-/// The requests of a submission.
-struct Run(Vec<u8>);
-
-impl Request for Run {
-    type Client = KvClient;
-    type Output = Vec<u8>;
-
-    async fn send(self, client: &mut KvClient) -> Result<Vec<u8>> {
-        run_submission(client, &self.0).await
-    }
-}
 
 /// The names, in capitals, of the commands that `kvCheckCommand` looks at. Pipelines with one of them are checked as a whole.
 #[napi(catch_unwind)]
@@ -41,12 +29,12 @@ pub fn kv_check_command(name: String, first_argument: String) -> napi::Result<()
 }
 
 /// A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection. Connections to a cluster run
-/// submissions as tasks of the event loop.
+/// submissions while `results` waits.
 #[napi]
 pub struct KvConnection {
     socket: Mutex<Option<Connection>>,
-    caller: Caller<KvClient>,
-    drivable: bool,
+    /// The calls on a cluster.
+    calls: Option<Arc<ClusterCalls>>,
 }
 
 #[napi]
@@ -57,39 +45,56 @@ impl KvConnection {
         promise(env, async move {
             let options = KvOptions { timeout: timeout_ms.map(|time| Duration::from_millis(time.into())) };
             let url: Url = url.parse().map_err(js)?;
-            let mut client = Some(KvClient::connect(url, options).await.map_err(js)?.driven_by(&LoopDriver));
-            let drivable = client.as_ref().is_some_and(KvClient::is_drivable);
-            let socket = if drivable { client.take().and_then(KvClient::into_connection) } else { None };
-            Ok(Self { socket: Mutex::new(socket), caller: Caller::new(client), drivable })
+            let client = KvClient::connect(url, options).await.map_err(js)?.driven_by(&LoopDriver);
+            let calls = ClusterCalls::new(&client).map(Arc::new);
+            Ok(Self { socket: Mutex::new(client.into_connection()), calls })
         })
     }
 
-    /// Whether a `KvLoop` can drive the connection.
+    /// Whether a `KvLoop` can drive the connection. The other methods are for a connection that none can.
     #[napi(getter)]
     pub fn drivable(&self) -> bool {
-        self.drivable
+        self.calls.is_none()
     }
 
-    /// Runs a submission and resolves to the frame of its results. Submissions run one after the other, in the order of the
-    /// calls.
-    #[napi(catch_unwind, ts_args_type = "submission: Uint8Array", ts_return_type = "Promise<ArrayBuffer>")]
-    pub fn run(&self, env: Env, submission: Unknown<'_>) -> napi::Result<Unknown<'static>> {
-        // SAFETY: the bytes are copied before any JavaScript runs.
-        let submission = unsafe { bytes_of(env, &submission) }?.to_vec();
-        let frame = self.caller.run(Run(submission));
-        LoopRuntime::of_thread(env)?.promise(env, async move { frame.await.map(Handover) })
+    /// Begins the requests of a submission. Their results come by `results`, each as soon as it is there.
+    #[napi(catch_unwind, ts_args_type = "submission: Uint8Array")]
+    pub fn submit(&self, env: Env, submission: Unknown<'_>) -> napi::Result<()> {
+        // SAFETY: the bytes are read before any JavaScript runs.
+        let submission = unsafe { bytes_of(env, &submission) }?;
+        self.calls().and_then(|calls| calls.submit(submission)).map_err(js)
     }
 
-    /// Closes the connection. A submission under way ends with `BB_CLOSED`. The requests already sent may have been executed or
-    /// not. Does nothing the second time.
+    /// Waits for results of requests under way, and resolves to a frame of all that are there.
+    #[napi(catch_unwind, ts_return_type = "Promise<ArrayBuffer>")]
+    pub fn results(&self, env: Env) -> napi::Result<Unknown<'static>> {
+        let calls = Arc::clone(self.calls().map_err(js)?);
+        LoopRuntime::of_thread(env)?.promise(env, async move {
+            poll_fn(|context| calls.poll_results(context)).await;
+            Ok(Handover(calls.take_results()))
+        })
+    }
+
+    /// Gives up a request whose caller no longer waits. Later requests take other connections to the servers that have not answered it.
+    #[napi(catch_unwind)]
+    pub fn give_up(&self, id: u32) -> napi::Result<()> {
+        self.calls().map(|calls| calls.give_up(id)).map_err(js)
+    }
+
+    /// Closes the connection. Requests under way end with `BB_CLOSED`. What was sent may have been executed or not. Does nothing the
+    /// second time.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.caller.close();
+        self.calls.iter().for_each(|calls| calls.close());
         lock(&self.socket).take();
     }
 }
 
 impl KvConnection {
+    fn calls(&self) -> Result<&Arc<ClusterCalls>> {
+        self.calls.as_ref().ok_or_else(|| Error::Unsupported("a KvLoop drives this connection".to_owned()))
+    }
+
     /// Takes the connection out, for the loop that will drive it.
     pub fn take(&self) -> Result<Connection> {
         let connection = lock(&self.socket).take();

@@ -1,5 +1,6 @@
 //! The Redis client: single commands, and batches of commands as pipelines.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use boundary_bench_kernel::driver::{Driver, Tokio};
@@ -13,7 +14,7 @@ use crate::groups::Groups;
 use crate::plan::Plan;
 use crate::resp::{CommandOutcome, Commands, Reply, arguments_of};
 use crate::state::{Hinge, is_misdirected, still_open};
-use crate::url::Url;
+use crate::url::{Endpoint, Url};
 use crate::{engine_error, no_answer, server_error};
 
 /// The options of a client beside the URL.
@@ -29,10 +30,10 @@ pub struct KvOptions {
 /// A call that is dropped before its end leaves replies outstanding on its connection. The connection is then closed. The next
 /// call connects again, without the state that commands gave the old connection (SELECT, WATCH). It also connects again after a
 /// server said that it is a replica or loads its data. Nothing is ever sent twice, except commands that a server of a cluster said
-/// it did not execute.
+/// it did not execute. A script may have written before it says so: it is never sent twice, and the caller gets the error.
 #[derive(Debug)]
 pub struct KvClient {
-    url: Url,
+    url: Arc<Url>,
     options: KvOptions,
     route: Route,
     scratch: Commands,
@@ -41,7 +42,7 @@ pub struct KvClient {
 #[derive(Debug)]
 enum Route {
     Single(Option<Connection>),
-    Cluster(Box<Cluster>),
+    Cluster(Arc<Cluster>),
 }
 
 impl KvClient {
@@ -51,13 +52,14 @@ impl KvClient {
     /// [`Error::Engine`] if the server can't be reached or refuses the login, [`Error::Timeout`].
     pub async fn connect(url: Url, options: KvOptions) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(CONNECT_TIMEOUT);
+        let url = Arc::new(url);
         let route = async {
             let mut connection = Connection::open_untimed(&url.place, &url, &Tokio).await?;
             if url.cluster == Some(false) {
                 return Ok(Route::Single(Some(connection)));
             }
             Ok(match Cluster::ask(&mut connection, &url).await? {
-                Some(cluster) => Route::Cluster(Box::new(cluster)),
+                Some(cluster) => Route::Cluster(Arc::new(cluster)),
                 None => Route::Single(Some(connection)),
             })
         };
@@ -68,10 +70,33 @@ impl KvClient {
     /// The same client, with connections to a cluster that `driver` drives. They are opened when they are needed.
     #[must_use]
     pub fn driven_by(mut self, driver: &'static dyn Driver) -> Self {
-        if let Route::Cluster(cluster) = &mut self.route {
+        if let Route::Cluster(cluster) = &mut self.route
+            && let Some(cluster) = Arc::get_mut(cluster)
+        {
             cluster.driver = driver;
         }
         self
+    }
+
+    /// Another client over the connections of this one, or `None` for a client of a single server.
+    #[must_use]
+    pub(crate) fn share(&self) -> Option<Self> {
+        let Route::Cluster(cluster) = &self.route else { return None };
+        let route = Route::Cluster(Arc::clone(cluster));
+        Some(Self { url: Arc::clone(&self.url), options: self.options, route, scratch: Commands::new() })
+    }
+
+    /// The places of all servers of the cluster of which the client has heard. Empty for a client of a single server.
+    #[must_use]
+    pub fn places(&self) -> Vec<Endpoint> {
+        self.cluster().map(Cluster::places).unwrap_or_default()
+    }
+
+    pub(crate) fn cluster(&self) -> Option<&Cluster> {
+        match &self.route {
+            Route::Cluster(cluster) => Some(cluster),
+            Route::Single(_) => None,
+        }
     }
 
     /// Whether this is a client of a cluster.
@@ -163,7 +188,7 @@ impl KvClient {
                     each(index, answer);
                 };
                 let work = async {
-                    cluster.execute(commands, plan, take).await;
+                    cluster.execute((commands, plan), take).await;
                     Ok(())
                 };
                 within(timeout, work, no_answer).await

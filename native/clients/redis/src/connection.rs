@@ -165,12 +165,28 @@ impl Connection {
             if *seen == replies {
                 return Poll::Ready(Ok(()));
             }
-            let received = self.exchange.poll(context, commands, sent, self.replies.room());
-            match ready!(received).map_err(|error| self.lost(&error))? {
-                0 => return Poll::Ready(Err(self.lost(&io::ErrorKind::UnexpectedEof.into()))),
-                bytes => self.replies.received(bytes),
-            }
+            ready!(self.poll_exchange(context, commands, sent))?;
         }
+    }
+
+    /// Sends the bytes of `commands` behind the first `sent`, and receives some bytes of replies.
+    pub(crate) fn poll_exchange(
+        &mut self,
+        context: &mut Context<'_>,
+        commands: &[u8],
+        sent: &mut usize,
+    ) -> Poll<Result<()>> {
+        let received = self.exchange.poll(context, commands, sent, self.replies.room());
+        match ready!(received).map_err(|error| self.lost(&error))? {
+            0 => return Poll::Ready(Err(self.lost(&io::ErrorKind::UnexpectedEof.into()))),
+            bytes => self.replies.received(bytes),
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The next reply that has arrived, in wire format.
+    pub(crate) fn next_bytes(&mut self) -> Result<Option<&[u8]>> {
+        self.replies.next_bytes()
     }
 
     fn lost(&self, error: &io::Error) -> Error {

@@ -2,15 +2,19 @@
 
 mod client;
 mod cluster;
+mod cluster_calls;
 mod connection;
 mod gather;
 mod groups;
 mod keys;
+mod lane;
+mod map;
+mod order;
 mod plan;
 mod private_cluster;
+mod redirect;
 mod remote;
 mod resp;
-mod round;
 mod routing;
 mod server;
 mod session;
@@ -27,9 +31,9 @@ use boundary_bench_kernel::Error;
 
 pub use boundary_bench_kernel::frame::Frame;
 pub use client::{KvClient, KvOptions};
+pub use cluster_calls::ClusterCalls;
 pub use connection::Connection;
 pub use private_cluster::PrivateCluster;
-pub use remote::run_submission;
 pub use resp::{Commands, Items, Reply, ReplyBuffer};
 pub use server::{Server, executable};
 pub use session::Session;

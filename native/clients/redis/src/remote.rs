@@ -14,7 +14,7 @@ use crate::submission::{Entered, Entries, RequestKind, requests};
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no submission. Nothing was sent then. All other
 /// errors are in the frame.
-pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<Vec<u8>> {
+pub(crate) async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<Vec<u8>> {
     let requests = requests(submission).collect::<Result<Vec<_>>>()?;
     let (mut frame, mut entered, mut commands) = (Frame::default(), Entered::default(), Commands::new());
     let mut at = 0;

@@ -184,14 +184,19 @@ pub(crate) fn target_of(command: &[u8]) -> Target {
 
 /// The slots of all keys of a command.
 pub(crate) fn slots_of(command: &[u8]) -> Vec<u16> {
-    let arguments = arguments_of(command).collect::<Vec<_>>();
     match rule_of_command(command) {
-        Rule::Fixed(_) => Vec::new(),
-        Rule::Keys(keys) => keys.among(&arguments).into_iter().map(slot_of).collect(),
         Rule::SlotNumber(at) => {
-            arguments.get(at).and_then(|slot| number(slot)).filter(|slot| *slot < SLOTS).into_iter().collect()
+            let slot = arguments_of(command).nth(at).and_then(number);
+            slot.filter(|slot| *slot < SLOTS).into_iter().collect()
         }
+        _ => keys_of(command).into_iter().map(slot_of).collect(),
     }
+}
+
+/// The keys of a command.
+pub(crate) fn keys_of(command: &[u8]) -> Vec<&[u8]> {
+    let Rule::Keys(keys) = rule_of_command(command) else { return Vec::new() };
+    keys.among(&arguments_of(command).collect::<Vec<_>>())
 }
 
 /// The name of a command in capitals, for an error.
@@ -266,10 +271,7 @@ mod tests {
     }
 
     fn keys(words: &str) -> String {
-        let commands = command(words);
-        let arguments = arguments_of(commands.command(0)).collect::<Vec<_>>();
-        let Rule::Keys(keys) = rule_of_command(commands.command(0)) else { return String::new() };
-        String::from_utf8(keys.among(&arguments).join(b" ".as_slice())).unwrap()
+        String::from_utf8(keys_of(command(words).command(0)).join(b" ".as_slice())).unwrap()
     }
 
     #[test]

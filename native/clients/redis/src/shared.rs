@@ -5,10 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use boundary_bench_kernel::{Result, lock};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, yield_now};
+use tokio::time::{Instant, sleep};
 
 use crate::client::{KvClient, KvOptions};
+use crate::cluster_calls::GRACE;
 use crate::resp::{CommandOutcome, Commands, Reply};
 use crate::url::Url;
 
@@ -144,6 +148,35 @@ impl SharedKvClient {
 /// Sends the commands of the queue, for as long as it is not aborted.
 async fn send(mut client: KvClient, queue: Arc<Queue>) {
     let mut pipeline = Pipeline::default();
+    // The pipelines to a cluster that have not ended in time: a server that does not answer must not hold up the commands for others.
+    let mut late = FuturesUnordered::new();
+    let mut tick = Box::pin(sleep(GRACE));
+    while let Some(mut client) = client.share() {
+        tokio::select! {
+            () = queue.is_filled.notified() => {}
+            Some(()) = late.next() => continue,
+        }
+        yield_now().await;
+        let Pipeline { commands, slots } = std::mem::take(&mut *lock(&queue.next));
+        let mut pipeline = Box::pin(async move {
+            client.execute(&commands, |position, outcome| slots[position].fill(outcome)).await;
+        });
+        let mut ticks = 0;
+        while ticks < 2 {
+            tokio::select! {
+                biased;
+                () = &mut pipeline => break,
+                Some(()) = late.next() => {}
+                () = &mut tick => {
+                    tick.as_mut().reset(Instant::now() + GRACE);
+                    ticks += 1;
+                }
+            }
+        }
+        if ticks == 2 {
+            late.push(pipeline);
+        }
+    }
     loop {
         queue.is_filled.notified().await;
         // Callers whose answers came together are about to send their next commands: they go together again.

@@ -156,7 +156,7 @@ pub fn requests(mut bytes: &[u8]) -> impl Iterator<Item = Result<Request<'_>>> {
 
 impl<'a> Request<'a> {
     /// Reads the request that a submission begins with, and leaves the bytes behind it.
-    fn read(submission: &mut &'a [u8]) -> Result<Self> {
+    pub(crate) fn read(submission: &mut &'a [u8]) -> Result<Self> {
         let malformed = || Error::InvalidArgument("not a submission of requests".to_owned());
         let (head, rest) = submission.split_at_checked(REQUEST_WORDS * 4).ok_or_else(malformed)?;
         let mut head = words(head);
