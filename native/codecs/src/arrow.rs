@@ -15,9 +15,6 @@ use crate::{Precision, Result};
 
 /// A batch of columns as an Arrow batch: `time` in nanoseconds, a text column for each tag as a dictionary of one value, and
 /// the field. The numbers are not copied.
-///
-/// # Errors
-/// [`crate::Error::InvalidArgument`] for a timestamp outside the 64-bit range of nanoseconds.
 pub fn columns_to_arrow(batch: ColumnarBatch<'_>, precision: Precision, now: i64) -> Result<RecordBatch> {
     let ColumnarBatch { head, values, mut timestamps } = batch;
     if head.has_timestamps {

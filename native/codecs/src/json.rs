@@ -40,9 +40,6 @@ struct Node {
 
 impl Paths {
     /// The tree of these paths, each with its steps separated by dots and with the type of its values.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a path that is given twice, is empty, or has too many steps.
     pub fn new<'a>(paths: impl IntoIterator<Item = (&'a str, Kind)>) -> Result<Self> {
         let mut tree = Self::default();
         for (path, kind) in paths {
@@ -63,9 +60,6 @@ impl Paths {
     }
 
     /// Picks the values of the paths out of a JSON text.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the text is no JSON, or a value is not of its path's type.
     pub fn pick(&self, json: &[u8]) -> Result<Vec<Picked>> {
         let mut columns = self.columns();
         let mut scanner = Scanner::new(json);

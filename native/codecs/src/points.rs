@@ -32,7 +32,6 @@ pub enum FieldValue<'a> {
 
 impl<'a> FieldValue<'a> {
     /// Decodes a value from its bits. The bits of text are a place in `text`.
-    #[must_use]
     pub fn from_bits(kind: FieldKind, bits: u64, text: &'a str) -> Self {
         match kind {
             FieldKind::Float => Self::Float(f64::from_bits(bits)),
@@ -45,7 +44,6 @@ impl<'a> FieldValue<'a> {
 }
 
 /// The text at the place that a value's bits encode: the start in the upper half, the length in the lower.
-#[must_use]
 pub fn text_of(text: &str, bits: u64) -> &str {
     let half = |half: u64| usize::try_from(half).unwrap_or(usize::MAX);
     let (start, length) = (half(bits >> 32), half(bits & u64::from(u32::MAX)));
@@ -91,13 +89,11 @@ pub struct Point<'p, 'a> {
 
 impl<'p, 'a> Point<'p, 'a> {
     /// The point's time, in nanoseconds.
-    #[must_use]
     pub fn time(&self) -> i64 {
         self.points.times[self.index]
     }
 
     /// The point's measurement and tags.
-    #[must_use]
     pub fn series(&self) -> &'p SeriesKey<'a> {
         &self.points.series[self.points.series_of[self.index] as usize]
     }
@@ -116,13 +112,11 @@ impl<'p, 'a> Point<'p, 'a> {
 
 impl<'a> Points<'a> {
     /// The number of points.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
     /// Whether there are no points.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
@@ -138,7 +132,6 @@ impl<'a> Points<'a> {
     }
 
     /// Removes all points and names, and keeps the memory for points that borrow another text.
-    #[must_use]
     pub fn recycle<'b>(mut self) -> Points<'b> {
         self.series_of.clear();
         self.shape_of.clear();
@@ -164,7 +157,6 @@ impl<'a> Points<'a> {
     }
 
     /// Drops the names, since they borrow the body, and keeps the times and values.
-    #[must_use]
     pub fn without_names<'b>(self) -> Points<'b> {
         Points {
             series: Vec::new(),
@@ -199,7 +191,6 @@ impl<'a> Points<'a> {
 }
 
 /// The index of a series or shape as 32 bits. There are fewer of them than points, whose limit is lower.
-#[must_use]
 pub fn place_of(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -27,7 +27,6 @@ impl Precision {
 
     /// The unit of a name of `InfluxDB`'s: `ns` or `n`, `us`, `u` or `\u{b5}`, `ms`, `s`, `m` for minutes, `h`. `None` for any other
     /// name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "ns" | "n" => Self::Nanoseconds,
@@ -42,16 +41,12 @@ impl Precision {
     }
 
     /// The unit of a name that [`Precision::named`] knows.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for any other name.
     pub fn of(name: &str) -> Result<Self> {
         let unknown = || Error::InvalidArgument(format!("the precision {name:?} is unknown; use {}", Self::NAMES));
         Self::named(name).ok_or_else(unknown)
     }
 
     /// The name of the unit on the wire.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",
@@ -64,7 +59,6 @@ impl Precision {
     }
 
     /// The unit in nanoseconds.
-    #[must_use]
     pub fn nanoseconds(self) -> i64 {
         match self {
             Self::Nanoseconds => 1,
@@ -77,9 +71,6 @@ impl Precision {
     }
 
     /// Checks that timestamps of this unit fit into nanoseconds, and can be stored.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] naming the first that does not fit or can't be stored.
     pub fn check(self, timestamps: &[i64]) -> Result<()> {
         let unit = self.nanoseconds();
         if unit == 1 {
@@ -101,9 +92,6 @@ impl Precision {
     }
 
     /// Converts timestamps of this unit to nanoseconds, in place.
-    ///
-    /// # Errors
-    /// The errors of [`Precision::check`]. Then the timestamps are unchanged.
     pub fn to_nanoseconds(self, timestamps: &mut [i64]) -> Result<()> {
         let unit = self.nanoseconds();
         if unit != 1 {

@@ -21,9 +21,6 @@ impl Default for ReadOptions {
 
 impl ReadOptions {
     /// The time in nanoseconds of a time in milliseconds, as JavaScript has them. Its fraction counts.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a number that is not finite, or no 64-bit number of nanoseconds.
     pub fn now_of(milliseconds: f64) -> Result<i64> {
         const SCALE: i64 = 1_000_000;
         #[expect(clippy::cast_possible_truncation, reason = "numbers that are too large saturate, and overflow below")]

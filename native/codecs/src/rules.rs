@@ -22,9 +22,6 @@ pub const MOST_SERIES_BYTES: usize = 32 << 10;
 pub const TIMES: RangeInclusive<i64> = i64::MIN + 2..=i64::MAX - 1;
 
 /// Checks a name of the kind `what`: `field`, `tag`, ...
-///
-/// # Errors
-/// [`Error::InvalidArgument`] naming the name.
 pub fn check_name(what: &str, name: &str) -> Result<()> {
     let problem = if name.is_empty() {
         format!("a {what} needs a name")
@@ -51,9 +48,6 @@ fn check_column(what: &str, measurement: &str, name: &str) -> Result<()> {
 }
 
 /// Checks the names of a series.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] naming the part that can't be stored.
 pub fn check_series(series: &SeriesKey<'_>) -> Result<()> {
     let measurement = series.measurement();
     check_name("measurement", &measurement)?;
@@ -70,9 +64,6 @@ pub fn check_series(series: &SeriesKey<'_>) -> Result<()> {
 }
 
 /// Checks the names of a set of fields.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] naming the part that can't be stored.
 pub fn check_shape(shape: &Shape<'_>) -> Result<()> {
     check_name("measurement", &shape.measurement)?;
     shape.fields.iter().try_for_each(|(name, _)| check_column("field", &shape.measurement, name))
@@ -84,9 +75,6 @@ const fn is_no_time(time: i64) -> bool {
 }
 
 /// Checks times in nanoseconds.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] naming the first time that can't be stored.
 pub fn check_times(times: &[i64]) -> Result<()> {
     // Without an early exit the compiler vectorizes the check.
     if !times.iter().fold(false, |found, time| found | is_no_time(*time)) {

@@ -20,13 +20,11 @@ pub struct ArrivingBytes {
 
 impl ArrivingBytes {
     /// A buffer for `length` bytes.
-    #[must_use]
     pub fn new(length: usize) -> Self {
         Self { slab: Slab::allocate(length.min(BELIEVED)), filled: 0, length }
     }
 
     /// The number of bytes still to be received.
-    #[must_use]
     pub fn left(&self) -> usize {
         self.length - self.filled
     }
@@ -48,7 +46,6 @@ impl ArrivingBytes {
     }
 
     /// The bytes received.
-    #[must_use]
     pub fn finish(self) -> Buffer {
         Arc::new(self.slab).buffer(0, self.filled)
     }

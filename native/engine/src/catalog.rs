@@ -8,7 +8,6 @@ use crate::table::{Column, TableDefinition};
 pub type Row = Vec<Option<String>>;
 
 /// The sorted names of tables, from the first column of the rows.
-#[must_use]
 pub fn table_names(rows: Vec<Row>) -> Vec<String> {
     let mut names: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
     names.sort();
@@ -16,9 +15,6 @@ pub fn table_names(rows: Vec<Row>) -> Vec<String> {
 }
 
 /// A table whose columns are the rows. `column` reads a row of four values that are no NULL.
-///
-/// # Errors
-/// [`Error::TableNotFound`] without rows, [`Error::Internal`] for a row of another form, and the errors of `column`.
 pub fn definition(
     table: &str,
     rows: impl IntoIterator<Item = Row>,

@@ -43,7 +43,6 @@ pub enum ChecksumSum {
 
 impl ColumnSums {
     /// The sum of a column, or `None` for an unknown name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<ChecksumSum> {
         self.0.iter().find(|(column, _)| column == name).map(|(_, sum)| *sum)
     }
@@ -51,16 +50,12 @@ impl ColumnSums {
 
 impl Checksum {
     /// A checksum of no rows, for batches of this schema.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a column whose type no [`crate::table::SqlType`] has.
     pub fn new(schema: &Schema) -> Result<Self> {
         let sums = schema.fields().iter().map(|field| Ok((field.name().clone(), zero(field.data_type())?)));
         Ok(Self { rows: 0, sums: ColumnSums(sums.collect::<Result<_>>()?) })
     }
 
     /// A checksum of known sums, with their columns' names.
-    #[must_use]
     pub fn from_sums<const N: usize>(rows: u64, sums: [(&str, ChecksumSum); N]) -> Self {
         Self { rows, sums: ColumnSums(sums.into_iter().map(|(name, sum)| (name.to_owned(), sum)).collect()) }
     }
@@ -115,13 +110,11 @@ impl Checksum {
 
     /// Whether this checksum equals the expected one: rows and integers exactly, floats within `tolerance`, relative to
     /// the expected sum.
-    #[must_use]
     pub fn matches(&self, expected: &Self, tolerance: f64) -> bool {
         self.difference(expected, tolerance).is_none()
     }
 
     /// A description of the first difference from the expected checksum, or `None` if it [`Checksum::matches`].
-    #[must_use]
     pub fn difference(&self, expected: &Self, tolerance: f64) -> Option<String> {
         if self.rows != expected.rows {
             return Some(format!("{} rows instead of {}", self.rows, expected.rows));

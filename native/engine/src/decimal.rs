@@ -2,7 +2,6 @@
 
 /// The unscaled value of a decimal written as digits with an optional sign and point. `None` if the text is no such number, or
 /// has more digits in all than `precision`. Also `None` if it has more digits behind the point than `scale`, not counting zeros.
-#[must_use]
 pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -30,7 +29,6 @@ pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
 }
 
 /// Writes an unscaled value with exactly `scale` digits behind the point.
-#[must_use]
 pub fn format(value: i128, scale: u8) -> String {
     let sign = if value < 0 { "-" } else { "" };
     let scale = usize::from(scale);

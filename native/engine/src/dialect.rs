@@ -9,7 +9,6 @@ use crate::table::{Column, SqlType, TableDefinition};
 use crate::value::{check_parameter_count, unusable_parameter};
 
 /// The error for a statement that begins or ends a transaction.
-#[must_use]
 pub fn no_transaction() -> Error {
     Error::Unsupported(
         "a transaction can't span calls; give all its statements in one call, which runs them as one".to_owned(),
@@ -17,7 +16,6 @@ pub fn no_transaction() -> Error {
 }
 
 /// The error for commands that change nothing but the state of a session, for engines whose calls have a session each.
-#[must_use]
 pub fn no_session(keyword: &str) -> Error {
     let what = if keyword == "CREATE" { "a temporary table or the like" } else { keyword };
     Error::Unsupported(format!(
@@ -28,7 +26,6 @@ pub fn no_session(keyword: &str) -> Error {
 
 /// The statements that create a table, by names and columns as the server writes them. One drops the table to be replaced, and
 /// one creates the new table.
-#[must_use]
 pub fn create_table(
     table: &TableDefinition,
     mode: CreateMode,
@@ -82,27 +79,21 @@ pub trait Dialect {
     fn keeps_session(statement: &Statement<'_>) -> bool;
 
     /// The definition of a column in `CREATE TABLE`.
-    #[must_use]
     fn column(column: &Column) -> String {
         column.definition(&Self::identifier(&column.name), &Self::type_name(column.sql_type))
     }
 
     /// The statements of [`create_table`].
-    #[must_use]
     fn create_table(table: &TableDefinition, mode: CreateMode) -> (Option<String>, String) {
         create_table(table, mode, Self::identifier, Self::column)
     }
 
     /// The statements of a script, without those that consist of comments only.
-    #[must_use]
     fn statements(script: &str) -> Vec<Statement<'_>> {
         statements(script, Self::first_token)
     }
 
     /// The statement of a text that must have exactly one.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] with the number of statements.
     fn the_only_statement(sql: &str) -> Result<Statement<'_>> {
         let mut statements = Self::statements(sql);
         match (statements.len(), statements.pop()) {
@@ -137,9 +128,6 @@ pub trait Dialect {
     }
 
     /// The statement of a query without parameters.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for another number of statements, and for parameters.
     fn query(sql: &str) -> Result<Statement<'_>> {
         let statement = Self::the_only_statement(sql)?;
         check_parameter_count(0, Self::parameters(statement.text)?.count)?;
@@ -176,9 +164,6 @@ pub trait Dialect {
     }
 
     /// Checks that a statement may be prepared.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a statement whose effect would outlast its run.
     fn check_prepared(statement: &Statement<'_>) -> Result<()> {
         // A COPY would wait for data that nobody sends.
         if Self::keeps_session(statement) && !Self::is_transaction(statement) && statement.keyword != "COPY" {

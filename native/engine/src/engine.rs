@@ -46,7 +46,6 @@ pub struct QueryOptions {
 
 impl QueryOptions {
     /// The most rows of a batch with these columns: as many as were asked for, or fewer if these would take too much memory.
-    #[must_use]
     pub fn rows_per_batch(&self, columns: &[Column]) -> usize {
         let bytes = if self.batch_rows > DEFAULT_BATCH_ROWS { MOST_BATCH_BYTES } else { DEFAULT_BATCH_BYTES };
         let row_bytes: usize = columns.iter().filter_map(|column| column.sql_type.fixed_width()).sum();
@@ -77,7 +76,6 @@ pub fn canonical_file(path: &Path) -> std::result::Result<PathBuf, String> {
 }
 
 /// The error for a query whose statement returns no rows.
-#[must_use]
 pub fn not_a_query() -> Error {
     Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())
 }
@@ -313,7 +311,6 @@ pub trait BatchStream: Send {
 }
 
 /// Takes the first rows of gathered batches, `most` at most, in the parts in which they lie.
-#[must_use]
 pub fn take_rows(gathered: &mut VecDeque<RecordBatch>, most: usize) -> Vec<RecordBatch> {
     let (mut parts, mut wanted) = (Vec::new(), most);
     while wanted > 0

@@ -55,10 +55,6 @@ struct Section {
 }
 
 /// Encodes a batch as a frame. This is one copy into recycled memory. The caller then owns the memory alone.
-///
-/// # Errors
-/// [`Error::Unsupported`] for a column whose type no [`SqlType`] has, and for a batch whose frame would take 2 GiB: ask
-/// for batches of fewer rows then.
 pub fn encode(batch: &RecordBatch) -> Result<Slab> {
     let (sections, end) = layout(batch, BUFFER_ALIGNMENT)?;
     let mut slab = Slab::allocate(end);
@@ -68,9 +64,6 @@ pub fn encode(batch: &RecordBatch) -> Result<Slab> {
 
 /// Encodes a batch as [`encode`] does, behind the contents of `target`, at the next multiple of 8. Returns the start of the
 /// frame. With a larger alignment, small frames would consist mostly of padding.
-///
-/// # Errors
-/// The errors of [`encode`].
 pub fn encode_into(batch: &RecordBatch, target: &mut Vec<u8>) -> Result<usize> {
     let (sections, end) = layout(batch, WIDEST_VALUE)?;
     let start = target.len().next_multiple_of(WIDEST_VALUE);

@@ -50,7 +50,6 @@ pub struct Measurement {
 
 impl Measurement {
     /// The row with this index.
-    #[must_use]
     pub fn at(index: i32) -> Self {
         Self {
             id: index,
@@ -62,7 +61,6 @@ impl Measurement {
 }
 
 /// The definition of a table of measurements.
-#[must_use]
 pub fn table(name: &str) -> TableDefinition {
     let column = |name: &str, sql_type, nullable| Column { name: name.to_owned(), sql_type, nullable };
     TableDefinition {
@@ -85,9 +83,6 @@ pub struct RowRange {
 
 impl RowRange {
     /// The rows `start..start + rows`.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] when the last `id` would not fit an INT.
     pub fn new(start: u64, rows: u64) -> Result<Self> {
         let end = start.checked_add(rows).filter(|end| *end <= MAX_ROWS);
         match (u32::try_from(start), end.map(u32::try_from)) {
@@ -99,26 +94,22 @@ impl RowRange {
     }
 
     /// The indexes of the rows.
-    #[must_use]
     pub fn indexes(self) -> Range<u64> {
         u64::from(self.start)..u64::from(self.end)
     }
 
     /// The number of rows.
-    #[must_use]
     pub fn rows(self) -> u64 {
         u64::from(self.end - self.start)
     }
 
     /// The place of a row in the range, from 0, by its `id`, or `None` for a row of another range.
-    #[must_use]
     pub fn place_of(self, id: i32) -> Option<usize> {
         let id = u32::try_from(id).ok().filter(|id| (self.start..self.end).contains(id))?;
         Some((id - self.start) as usize)
     }
 
     /// The rows of `query.aggregation` over the range, in closed form: one for each sensor that is present, in their order.
-    #[must_use]
     pub fn aggregates(self) -> Vec<Aggregate> {
         let of_sensor = |sensor: u32| {
             let series = self.of_sensor(sensor)?;
@@ -148,7 +139,6 @@ impl RowRange {
     }
 
     /// The rows as columns.
-    #[must_use]
     pub fn columns(self) -> MeasurementColumns {
         let mut columns = MeasurementColumns::default();
         columns.fill(self);
@@ -186,7 +176,6 @@ pub struct Aggregate {
 
 impl Aggregate {
     /// The checksum of this row.
-    #[must_use]
     pub fn checksum(&self) -> Checksum {
         Checksum::from_sums(
             1,
@@ -229,7 +218,6 @@ impl MeasurementColumns {
 
     /// The memory of a batch that [`MeasurementColumns::into_batch`] made, for the next rows. A column that another owner still reads
     /// leaves its memory to that owner.
-    #[must_use]
     pub fn reclaim(batch: RecordBatch) -> Self {
         fn memory_of<T: ArrowPrimitiveType>(array: &mut ArrayRef) -> Vec<T::Native> {
             let Some(values) = array.as_primitive_opt::<T>().cloned() else { return Vec::new() };
@@ -248,9 +236,6 @@ impl MeasurementColumns {
     }
 
     /// The rows as an Arrow batch, without copying.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for columns of different lengths.
     pub fn into_batch(self) -> Result<RecordBatch> {
         RecordBatch::try_new(
             table("").to_arrow(),
@@ -328,7 +313,6 @@ impl From<MeasurementSums> for Checksum {
 }
 
 /// The checksum of all rows of the range, in closed form, for `insert.bulk` and `query.full_scan`.
-#[must_use]
 pub fn expected_all(range: RowRange) -> Checksum {
     // Sensors repeat, so their sum is the only one that is no arithmetic series.
     let sensors = (0..SENSORS).filter_map(|sensor| Some(range.of_sensor(sensor)?.count * i128::from(sensor))).sum();
@@ -336,7 +320,6 @@ pub fn expected_all(range: RowRange) -> Checksum {
 }
 
 /// The checksum of the rows of [`FILTERED_SENSOR`], in closed form, for `query.filtered`.
-#[must_use]
 pub fn expected_filtered(range: RowRange) -> Checksum {
     let series = range.of_sensor(FILTERED_SENSOR).unwrap_or(Series { first: 0, count: 0, step: 1 });
     expected_rows(series, series.count * i128::from(FILTERED_SENSOR))
@@ -344,7 +327,6 @@ pub fn expected_filtered(range: RowRange) -> Checksum {
 
 /// The checksum of `query.aggregation` over the range, in closed form: one row for each sensor that is present, with
 /// `sensor_id, count, avg, min, max`, the last three of `value`.
-#[must_use]
 pub fn expected_aggregation(range: RowRange) -> Checksum {
     let rows = range.aggregates();
     let float = |of: fn(&Aggregate) -> f64| ChecksumSum::Float(rows.iter().map(of).sum());

@@ -42,7 +42,6 @@ struct Table {
 
 impl MemoryEngine {
     /// A new engine without tables.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

@@ -38,7 +38,6 @@ unsafe impl Sync for Slab {}
 
 impl Slab {
     /// Takes a slab of at least `length` bytes from the pool, or fresh memory.
-    #[must_use]
     pub fn allocate(length: usize) -> Self {
         let capacity = size_class(length);
         let pointer = lock(&POOL).take(capacity);
@@ -47,7 +46,6 @@ impl Slab {
     }
 
     /// The bytes of the slab.
-    #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         // SAFETY: `pointer` is valid for `capacity >= length` initialised bytes for as long as `self` lives.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
@@ -60,7 +58,6 @@ impl Slab {
     }
 
     /// The address of the slab's bytes.
-    #[must_use]
     pub fn as_ptr(&self) -> *mut u8 {
         self.pointer.as_ptr()
     }
@@ -69,7 +66,6 @@ impl Slab {
     ///
     /// # Panics
     /// Panics when the range is not inside the slab.
-    #[must_use]
     pub fn buffer(self: &Arc<Self>, offset: usize, length: usize) -> Buffer {
         assert!(offset <= self.length && length <= self.length - offset, "the range lies outside the slab");
         // SAFETY: the range was checked. The pointer stays valid for as long as the owner handed over lives. Nobody can
@@ -97,7 +93,6 @@ pub struct SlabBuffer {
 
 impl SlabBuffer {
     /// An empty buffer with room for `capacity` bytes.
-    #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { slab: Slab::allocate(capacity), filled: 0 }
     }
@@ -126,7 +121,6 @@ impl SlabBuffer {
     }
 
     /// The filled bytes as an Arrow buffer.
-    #[must_use]
     pub fn finish(self) -> Buffer {
         Arc::new(self.slab).buffer(0, self.filled)
     }

@@ -27,7 +27,6 @@ pub struct Token {
 
 impl Token {
     /// A token of `length` bytes.
-    #[must_use]
     pub fn new(kind: TokenKind, length: usize) -> Self {
         Self { kind, length }
     }
@@ -37,14 +36,12 @@ impl Token {
 pub type FirstToken = fn(&str) -> Token;
 
 /// Quotes a name as a standard SQL identifier.
-#[must_use]
 pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A name in a statement for any server: unquoted if every server reads it so, else quoted as [`identifier`] does. Servers differ in
 /// how they quote names.
-#[must_use]
 pub fn name(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_');
@@ -52,32 +49,27 @@ pub fn name(name: &str) -> String {
 }
 
 /// Quotes a text as a standard SQL string.
-#[must_use]
 pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
 /// Whether a word may begin with the character.
-#[must_use]
 pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
 /// The length in bytes of the word that `text` begins with.
-#[must_use]
 pub fn word(text: &str) -> usize {
     text.find(|c| !is_word(c) && c != '$').unwrap_or(text.len())
 }
 
 /// The length in bytes of the line that `text` begins with, with its end.
-#[must_use]
 pub fn line(text: &str) -> usize {
     text.find('\n').map_or(text.len(), |end| end + 1)
 }
 
 /// The length in bytes of the quoted text that `text` begins with, to the end if it is not closed. A doubled quote stands
 /// for one.
-#[must_use]
 pub fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((position, c)) = chars.next() {
@@ -91,7 +83,6 @@ pub fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
 }
 
 /// The first token of a text in the SQL of Postgres and its relatives, such as DuckDB and hyperd.
-#[must_use]
 pub fn postgres_token(text: &str) -> Token {
     let first = text.chars().next().unwrap_or_default();
     match first {
@@ -140,7 +131,6 @@ fn dollar_quoted(text: &str) -> usize {
 }
 
 /// The name in the double quotes that `text` begins with, and the rest of the text. `None` if it is not closed.
-#[must_use]
 pub fn quoted_name(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut rest = text.strip_prefix('"')?;
@@ -195,7 +185,6 @@ pub fn tokens(text: &str, first_token: FirstToken) -> impl Iterator<Item = (Toke
 }
 
 /// The parameters in the text of a statement.
-#[must_use]
 pub fn placeholders(statement: &str, first_token: FirstToken) -> Vec<Placeholder<'_>> {
     let mut found = Vec::new();
     let mut dollar = None;
@@ -209,7 +198,6 @@ pub fn placeholders(statement: &str, first_token: FirstToken) -> Vec<Placeholder
 }
 
 /// The statements of a script, without those that consist of comments only.
-#[must_use]
 pub fn statements(script: &str, first_token: FirstToken) -> Vec<Statement<'_>> {
     let mut statements = Vec::new();
     let mut start = 0;
@@ -234,7 +222,6 @@ pub fn statements(script: &str, first_token: FirstToken) -> Vec<Statement<'_>> {
 }
 
 /// The statement that an `EXPLAIN ANALYZE` runs, or `None` for every other statement.
-#[must_use]
 pub fn analyzed<'sql>(statement: &Statement<'sql>, first_token: FirstToken) -> Option<&'sql str> {
     if statement.keyword != "EXPLAIN" {
         return None;

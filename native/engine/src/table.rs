@@ -50,7 +50,6 @@ pub enum SqlType {
 
 impl SqlType {
     /// The Arrow type of this column's values.
-    #[must_use]
     pub fn to_arrow(self) -> DataType {
         match self {
             Self::Bool => DataType::Boolean,
@@ -69,7 +68,6 @@ impl SqlType {
     }
 
     /// The SQL type whose Arrow type is `data_type`, if there is one.
-    #[must_use]
     pub fn from_arrow(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             DataType::Boolean => Self::Bool,
@@ -90,7 +88,6 @@ impl SqlType {
     }
 
     /// The type's name in SQL.
-    #[must_use]
     pub fn to_sql(self) -> String {
         match self {
             Self::Bool => "BOOLEAN".to_owned(),
@@ -108,7 +105,6 @@ impl SqlType {
     }
 
     /// The number of bytes of one value in a frame, or `None` for types of varying width.
-    #[must_use]
     pub fn fixed_width(self) -> Option<usize> {
         match self {
             Self::Bool => Some(1),
@@ -136,13 +132,11 @@ pub struct Column {
 
 impl Column {
     /// The definition of the column in `CREATE TABLE`.
-    #[must_use]
     pub fn to_sql(&self) -> String {
         self.definition(&identifier(&self.name), &self.sql_type.to_sql())
     }
 
     /// The definition of the column in `CREATE TABLE`, with its name and type as a server writes them.
-    #[must_use]
     pub fn definition(&self, name: &str, type_name: &str) -> String {
         let constraint = if self.nullable { "" } else { " NOT NULL" };
         format!("{name} {type_name}{constraint}")
@@ -160,10 +154,6 @@ pub struct TableDefinition {
 
 impl TableDefinition {
     /// Checks that the definition is usable.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for an empty name, no column, a column named twice (names are compared without regard
-    /// to case, as SQL does), or a decimal out of range.
     pub fn validate(&self) -> Result<()> {
         let problem = |text: String| Err(Error::InvalidArgument(text));
         if self.name.is_empty() || self.name.contains('\0') {
@@ -194,9 +184,6 @@ impl TableDefinition {
 
     /// Checks that this table, as it is stored, has exactly the columns of the given definition. `to_sql` formats a column
     /// for the error as its engine does.
-    ///
-    /// # Errors
-    /// [`Error::SchemaMismatch`] with the numbers of columns or the first column that differs.
     pub fn check_columns(&self, given: &Self, to_sql: impl Fn(&Column) -> String) -> Result<()> {
         if self.columns.len() != given.columns.len() {
             return Err(Error::SchemaMismatch(format!(
@@ -218,14 +205,12 @@ impl TableDefinition {
     }
 
     /// The Arrow schema of this table's batches.
-    #[must_use]
     pub fn to_arrow(&self) -> SchemaRef {
         arrow_schema_of(&self.columns)
     }
 }
 
 /// The Arrow schema of batches with these columns.
-#[must_use]
 pub fn arrow_schema_of(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new(
         columns
@@ -236,9 +221,6 @@ pub fn arrow_schema_of(columns: &[Column]) -> SchemaRef {
 }
 
 /// An array of a type of fixed width, but for BOOLEAN, over the memory of its values.
-///
-/// # Errors
-/// An error for memory that has not the size or the alignment of the values.
 pub fn fixed_array(
     sql_type: SqlType,
     rows: usize,
@@ -250,7 +232,6 @@ pub fn fixed_array(
 
 /// Gives each repeated name the first free suffix of `_1`, `_2`, ..., for results of queries, whose names must be
 /// unique.
-#[must_use]
 pub fn unique_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let given: HashSet<&str> = names.clone().collect();
     let mut used: HashSet<String> = HashSet::new();

@@ -35,7 +35,6 @@ pub enum Value {
 
 impl Value {
     /// The natural type of the value, or `None` for null.
-    #[must_use]
     pub fn sql_type(&self) -> Option<SqlType> {
         Some(match self {
             Self::Null => return None,
@@ -52,15 +51,11 @@ impl Value {
 }
 
 /// The error for an unusable parameter. `position` counts from 1, as `$1` does.
-#[must_use]
 pub fn unusable_parameter(position: usize, problem: impl std::fmt::Display) -> Error {
     Error::InvalidArgument(format!("parameter {position}: {problem}"))
 }
 
 /// Checks that the number of parameters is the one that the statement takes.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] naming the first parameter that is missing or too many.
 pub fn check_parameter_count(given: usize, expected: usize) -> Result<()> {
     if given == expected {
         return Ok(());

@@ -31,10 +31,6 @@ pub static ENGINES: &[&Descriptor] = &[
 const OPTIONAL: [&str; 3] = ["flight", "hyper", "sail"];
 
 /// The engine whose scheme `uri` has.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::NotInstalled`] for the scheme of an engine that is not in this build, and
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for another scheme.
 pub fn of_uri(uri: &str) -> Result<&'static Descriptor> {
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme);
     let found = ENGINES.iter().find(|engine| engine.schemes.iter().any(|known| Some(*known) == scheme));
@@ -52,9 +48,6 @@ pub fn of_uri(uri: &str) -> Result<&'static Descriptor> {
 /// Opens the engine that `uri` names: `memory:`, `embedded:` (DuckDB in memory), `embedded::memory:name`,
 /// `embedded:/path/to/file.duckdb`, `mysql:` ([`boundary_bench_mysql::open`]), and with the feature `all`, `hyper:`, `flight:` or `sail:`.
 /// Two opens of one file of DuckDB share one engine. Two opens without a file are two engines.
-///
-/// # Errors
-/// The errors of [`of_uri`], and [`boundary_bench_kernel::Error::Engine`] when the engine can't be opened.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     (of_uri(uri)?.open)(uri)
 }

@@ -21,13 +21,11 @@ pub struct Handles {
 
 impl Handles {
     /// No handles yet.
-    #[must_use]
     pub fn new(event_loop: EventLoop) -> Self {
         Self { event_loop, open: Cell::new(0), then: RefCell::default() }
     }
 
     /// Whether the loop is libuv's.
-    #[must_use]
     pub fn is_libuv(&self) -> bool {
         matches!(self.event_loop, EventLoop::Libuv(_))
     }
@@ -36,9 +34,6 @@ impl Handles {
     ///
     /// # Safety
     /// The socket stays open until the handle is closed. The watcher calls [`Handles::on_closed`] when it is.
-    ///
-    /// # Errors
-    /// [`boundary_bench_kernel::Error::Internal`] if the loop refuses.
     pub unsafe fn poll(&self, socket: SocketNumber, watcher: Box<dyn Watcher>) -> Result<Handle> {
         Ok(self.counted(match &self.event_loop {
             // SAFETY: the caller's promise.
@@ -48,9 +43,6 @@ impl Handles {
     }
 
     /// Calls a watcher in every iteration, after all ready sockets have been handled. It calls [`Handles::on_closed`].
-    ///
-    /// # Errors
-    /// [`boundary_bench_kernel::Error::Internal`] if the loop refuses.
     pub fn check(&self, watcher: Box<dyn Watcher>) -> Result<Handle> {
         Ok(self.counted(match &self.event_loop {
             EventLoop::Libuv(uv_loop) => Handle::Libuv(uv::Handle::check(*uv_loop, watcher)?),
@@ -59,9 +51,6 @@ impl Handles {
     }
 
     /// Calls a watcher in every iteration, before the loop waits for sockets. It calls [`Handles::on_closed`].
-    ///
-    /// # Errors
-    /// [`boundary_bench_kernel::Error::Internal`] if the loop refuses.
     pub fn prepare(&self, watcher: Box<dyn Watcher>) -> Result<Handle> {
         Ok(self.counted(match &self.event_loop {
             EventLoop::Libuv(uv_loop) => Handle::Libuv(uv::Handle::prepare(*uv_loop, watcher)?),
@@ -70,7 +59,6 @@ impl Handles {
     }
 
     /// The requests of iterations, if the loop has one only on request. `None` for libuv's loop: it has one after each call of JavaScript.
-    #[must_use]
     pub(crate) fn turns(&self) -> Option<Turns> {
         match &self.event_loop {
             EventLoop::Libuv(_) => None,

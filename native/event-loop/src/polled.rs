@@ -51,9 +51,6 @@ impl PolledLoop {
     ///
     /// `wake` makes the loop's thread call [`PolledLoop::turn`] soon. Any thread may call it. `set_alive` sets whether the loop
     /// keeps the process alive. Only the loop's thread calls it. At first, the loop does not keep the process alive.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the system gives no thread.
     pub fn new(wake: impl Fn() + Send + Sync + 'static, set_alive: impl Fn(bool) + 'static) -> Result<Rc<Self>> {
         let poller = Poller::start(wake);
         let poller = poller.map_err(|error| Error::Internal(format!("an event loop can't be started: {error}")))?;

@@ -38,9 +38,6 @@ pub trait Protocol: 'static {
     fn sent(&mut self, session: &mut Self::Session, bytes: usize);
 
     /// Handles `bytes` bytes that were received into the session's [`Driven::room`].
-    ///
-    /// # Errors
-    /// The error for which the connection is to be closed.
     fn received(&mut self, session: &mut Self::Session, bytes: usize) -> Result<()>;
 
     /// The error for a connection that the server has closed, or that has failed.
@@ -192,7 +189,6 @@ impl<P: Protocol> Socket<P> {
 
 impl<P: Protocol> Sockets<P> {
     /// No sockets yet.
-    #[must_use]
     pub fn new(protocol: P) -> Self {
         Self { sockets: Vec::new(), protocol, ended: Vec::new() }
     }
@@ -253,9 +249,6 @@ impl<P: Protocol> Sockets<P> {
 }
 
 /// Adds a connection to the sockets of an owner, and returns its number.
-///
-/// # Errors
-/// [`Error::Internal`] if the loop refuses.
 pub fn add<O: SocketOwner>(
     owner: &Rc<O>,
     stream: DrivenStream,

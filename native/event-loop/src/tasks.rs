@@ -131,9 +131,6 @@ impl Wake for Alarm {
 
 impl Tasks {
     /// No tasks yet, on this thread, whose owner has `handles`.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the system gives no sockets.
     pub fn new(handles: &Handles) -> Result<Self> {
         let (bell, reader) = if let Some(turns) = handles.turns() {
             (Bell::Polled(turns), None)
@@ -152,9 +149,6 @@ impl Tasks {
     }
 
     /// Lets the event loop run the tasks of their owner. They belong to this thread from now on.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the loop refuses.
     pub fn attach(owner: &Rc<impl TaskOwner>) -> Result<()> {
         let (owner, tasks): (Rc<dyn TaskOwner>, _) = (Rc::clone(owner) as _, owner.tasks());
         let watched = |reader: BellSocket| {
@@ -171,9 +165,6 @@ impl Tasks {
     }
 
     /// Adds a task. It is first polled before the loop waits.
-    ///
-    /// # Errors
-    /// [`Error::Closed`] once the tasks have ended.
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) -> Result<()> {
         let set = self.set.try_borrow();
         let set = set.as_ref().ok().and_then(|set| set.as_ref()).ok_or(Error::Closed("the event loop"))?;
@@ -280,9 +271,6 @@ fn bell_pair() -> std::io::Result<(BellSocket, BellSocket)> {
 }
 
 /// Registers a socket with the loop of this thread.
-///
-/// # Errors
-/// The error of the system, and [`ErrorKind::NotConnected`] if the thread has no tasks.
 pub fn watch(stream: std::net::TcpStream) -> std::io::Result<TaskSocket> {
     let gone = || std::io::Error::new(ErrorKind::NotConnected, "the event loop has ended");
     let owner = OWNER.with_borrow(Clone::clone).ok_or_else(gone)?;

@@ -92,7 +92,6 @@ fn host() -> Option<Library> {
 }
 
 /// Whether this host exports libuv's functions. It may do so only to end the process when one is called.
-#[must_use]
 pub fn exports_libuv() -> bool {
     FUNCTIONS.is_some()
 }
@@ -106,7 +105,6 @@ impl LibuvLoop {
     ///
     /// # Safety
     /// `uv_loop` is libuv's loop of the calling thread, and lives until all handles on it are closed.
-    #[must_use]
     pub unsafe fn new(uv_loop: *mut c_void) -> Self {
         Self(uv_loop)
     }

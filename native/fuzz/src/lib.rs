@@ -60,15 +60,11 @@ const fn harness(name: &'static str, reads: &'static str, run: fn(&[u8]), most_b
 }
 
 /// The harness with a name, or `None` if there is none.
-#[must_use]
 pub fn find(name: &str) -> Option<Harness> {
     HARNESSES.into_iter().find(|harness| harness.name == name)
 }
 
 /// The kept inputs of a harness, in the order of their names.
-///
-/// # Errors
-/// I/O errors of the files.
 pub fn kept(harness: &Harness) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus").join(harness.name);
     let mut paths = std::fs::read_dir(folder)?.map(|file| Ok(file?.path())).collect::<std::io::Result<Vec<_>>>()?;

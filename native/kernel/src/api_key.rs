@@ -13,13 +13,11 @@ const SCHEMES: [&str; 2] = ["Token", "Bearer"];
 const PARTS: (usize, usize) = (16, 64);
 
 /// The description of a key's form, for errors. They must not repeat the key itself.
-#[must_use]
 pub fn form() -> String {
     format!("an API key is {} characters, a point, and {} characters", PARTS.0, PARTS.1)
 }
 
 /// Whether a text has the form of a key.
-#[must_use]
 pub fn is_api_key(text: &str) -> bool {
     text.is_ascii() && text.split_once('.').is_some_and(|(left, right)| (left.len(), right.len()) == PARTS)
 }
@@ -30,9 +28,6 @@ pub struct ApiKey(pub Option<String>);
 
 impl ApiKey {
     /// Checks the key in a request's headers. The headers are not read if no key is required.
-    ///
-    /// # Errors
-    /// The problem of the key.
     pub fn check<'headers>(&self, header: impl Fn(&'static str) -> Option<&'headers [u8]>) -> Result<(), &'static str> {
         let Some(key) = &self.0 else { return Ok(()) };
         let given = header(HEADER).or_else(|| of_authorization(header(AUTHORIZATION)?));

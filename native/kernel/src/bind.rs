@@ -5,9 +5,6 @@ use std::net::SocketAddr;
 use crate::{Error, Result};
 
 /// Checks that a server listens on the loopback alone.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for an address that other machines could reach.
 pub fn check_loopback(listen: SocketAddr) -> Result<()> {
     if listen.ip().to_canonical().is_loopback() {
         return Ok(());

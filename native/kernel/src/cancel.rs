@@ -37,15 +37,11 @@ impl CancelToken {
     }
 
     /// Whether [`CancelToken::cancel`] was called.
-    #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Acquire)
     }
 
     /// Fails if the token is cancelled.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`] once the token is cancelled.
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }

@@ -64,13 +64,11 @@ impl Read for Noting<'_> {
 
 impl DrivenStream {
     /// The stream of a connected, non-blocking socket.
-    #[must_use]
     pub fn plain(socket: TcpStream) -> Self {
         Self { socket, tls: None }
     }
 
     /// The stream of a connected, non-blocking socket over which the handshake of TLS is done.
-    #[must_use]
     pub fn secure(socket: TcpStream, mut connection: ClientConnection) -> Self {
         // The server may have sent data right behind its part of the handshake.
         let state = connection.process_new_packets();
@@ -81,19 +79,16 @@ impl DrivenStream {
     }
 
     /// Whether reading returns without waiting for the socket: with bytes that were received, the end or an error.
-    #[must_use]
     pub fn has_input(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.held > 0 || tls.has_ended || tls.failure.is_some())
     }
 
     /// Whether bytes were written that the socket has not taken yet. [`Write::flush`] sends them.
-    #[must_use]
     pub fn has_unsent(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.connection.wants_write())
     }
 
     /// Whether the server of an idle stream has neither sent data nor closed the connection.
-    #[must_use]
     pub fn is_quiet(&mut self) -> bool {
         for _ in 0..MOST_EMPTY_READS {
             if self.has_input() {
@@ -112,13 +107,11 @@ impl DrivenStream {
     }
 
     /// The socket as the system knows it.
-    #[must_use]
     pub fn system_socket(&self) -> SockRef<'_> {
         SockRef::from(&self.socket)
     }
 
     /// Takes the error of the socket.
-    #[must_use]
     pub fn take_error(&self) -> Option<io::Error> {
         self.socket.take_error().ok().flatten()
     }
@@ -240,7 +233,6 @@ impl Tls {
 }
 
 /// Whether an idle socket has something to read: bytes, its end, or an error.
-#[must_use]
 pub fn has_news(socket: &SockRef<'_>) -> bool {
     let seen = socket.peek(&mut [MaybeUninit::uninit()]);
     !seen.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)

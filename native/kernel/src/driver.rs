@@ -19,9 +19,6 @@ pub trait Socket: AsyncRead + AsyncWrite + Debug + Send + Sync + Unpin {
     fn system_socket(&self) -> SockRef<'_>;
 
     /// Takes the socket from its driver. The socket stays non-blocking. It may also be a Unix domain socket.
-    ///
-    /// # Errors
-    /// The error of the system.
     fn into_std(self: Box<Self>) -> io::Result<std::net::TcpStream>;
 }
 
@@ -49,9 +46,6 @@ impl Socket for UnixStream {
 /// Drives sockets, and runs the tasks that read and write them.
 pub trait Driver: Debug + Send + Sync {
     /// Takes over a socket that tokio has connected.
-    ///
-    /// # Errors
-    /// The error of the system.
     fn drive(&self, socket: Box<dyn Socket>) -> io::Result<Box<dyn Socket>>;
 
     /// Runs a task to its end, concurrently with its caller.

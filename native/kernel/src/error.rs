@@ -98,13 +98,11 @@ pub enum Error {
 
 impl Error {
     /// The error of a command that failed after its cancellation, by whether the server answered how the command ended.
-    #[must_use]
     pub fn cancelled(is_answered: bool) -> Self {
         if is_answered { Self::Cancelled } else { Self::CancelledInDoubt }
     }
 
     /// The stable code of this kind of error.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::InvalidArgument(_) => "BB_INVALID_ARGUMENT",
@@ -131,7 +129,6 @@ impl Error {
 
     /// The text that crosses into JavaScript, as `[CODE] text`, or as `[CODE?] text` if nobody knows whether the work was done. There the
     /// library separates the code again.
-    #[must_use]
     pub fn coded(&self) -> String {
         let mark = if matches!(self, Self::CancelledInDoubt) { "?" } else { "" };
         format!("[{}{mark}] {self}", self.code())
@@ -139,13 +136,11 @@ impl Error {
 }
 
 /// The text of an error with the texts of its sources: many errors leave out of their own text what their source says.
-#[must_use]
 pub fn chain(error: &dyn StdError) -> String {
     with_sources(error.to_string(), error.source())
 }
 
 /// A text of an error with the texts of the sources that the error has, except those that it tells already.
-#[must_use]
 pub fn with_sources(mut text: String, mut source: Option<&dyn StdError>) -> String {
     while let Some(error) = source {
         let told = error.to_string();
@@ -193,9 +188,6 @@ fn from_panic(payload: &(dyn Any + Send)) -> Error {
 }
 
 /// Runs `work`, turning a panic into [`Error::Internal`], so that no panic reaches a foreign caller.
-///
-/// # Errors
-/// The errors of `work`, and [`Error::Internal`] for a panic.
 pub fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     install_quiet_hook();
     let outer = CATCHING.replace(true);
@@ -205,9 +197,6 @@ pub fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// Runs a future as [`catch_panic`] runs a function.
-///
-/// # Errors
-/// The errors of `work`, and [`Error::Internal`] for a panic.
 pub async fn catch_panic_in<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut work = pin!(work);
     poll_fn(|context| match catch_panic(|| Ok(work.as_mut().poll(context))) {

@@ -16,7 +16,6 @@ pub struct Exchange {
 
 impl Exchange {
     /// An exchange over an open stream.
-    #[must_use]
     pub fn new(stream: Stream) -> Self {
         Self { stream, failure: None }
     }
@@ -24,9 +23,6 @@ impl Exchange {
     /// Receives bytes into `room`. Meanwhile it sends the bytes of `bytes` behind the first `sent`, and `sent` counts them. Returns
     /// the number of bytes received, 0 at the end of the stream. A server that takes no more bytes has still said what it sent before:
     /// it may say why.
-    ///
-    /// # Errors
-    /// The errors of the stream. A failure to send because the server has closed the stream comes after all that was received.
     pub fn poll(
         &mut self,
         context: &mut Context<'_>,

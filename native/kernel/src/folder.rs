@@ -7,9 +7,6 @@ use std::io::Result;
 use std::path::Path;
 
 /// Creates a folder that only this user can look into.
-///
-/// # Errors
-/// The error of the system.
 pub fn create_private(folder: &Path) -> Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "the folder for temporary files is private on Windows"))]
     let mut builder = DirBuilder::new();
@@ -19,9 +16,6 @@ pub fn create_private(folder: &Path) -> Result<()> {
 }
 
 /// Makes the entries of a folder durable. Windows does that with the files themselves, and opens no folder.
-///
-/// # Errors
-/// The error of the system.
 #[cfg(unix)]
 pub fn sync(folder: &Path) -> Result<()> {
     File::open(folder)?.sync_all()

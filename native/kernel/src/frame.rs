@@ -34,7 +34,6 @@ impl Frame {
     }
 
     /// The bytes of all results so far.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -46,7 +45,6 @@ impl Frame {
     }
 
     /// Whether there are no results.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -75,9 +73,6 @@ impl Frame {
 
     /// Appends a result. `write` appends its data, and they begin at a multiple of 8 bytes. The count is the number of words
     /// before the data.
-    ///
-    /// # Errors
-    /// The errors of `write`. The frame is unchanged then.
     pub fn add(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         let start = self.bytes.len();
         let padding = (start / 4 + HEAD_WORDS) % 2;
@@ -121,14 +116,12 @@ impl Frame {
 }
 
 /// The numbers by which a reader of frames knows their layout, with their names.
-#[must_use]
 pub fn layout() -> Vec<(&'static str, u32)> {
     vec![("RESULT_WORDS", word(HEAD_WORDS)), ("ANSWERED", ANSWERED), ("GONE", GONE), ("ASCII", ASCII)]
 }
 
 /// A number as a word, or [`u32::MAX`] for a larger number.
 #[inline]
-#[must_use]
 pub fn word(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -8,7 +8,6 @@ const SHOWN: usize = 100;
 
 /// The code of gRPC, and the text, for a response that is no gRPC response, by its status and its content type. `None` for a gRPC response.
 /// A response with a gRPC status among its headers is a gRPC response, and must not be passed here.
-#[must_use]
 pub fn foreign_answer(status: u16, content_type: Option<&[u8]>) -> Option<(i32, String)> {
     let other_type = content_type
         .filter(|given| !given.get(..CONTENT_TYPE.len()).is_some_and(|start| start.eq_ignore_ascii_case(CONTENT_TYPE)));
@@ -32,7 +31,6 @@ pub fn foreign_answer(status: u16, content_type: Option<&[u8]>) -> Option<(i32, 
 }
 
 /// The text for a response of this status and content that is none of gRPC.
-#[must_use]
 pub fn foreign_text(status: u16, content: &str) -> String {
     format!(
         "it answers with the status {status} of HTTP and {content}, not as gRPC does; a proxy or another program may be at this address"

@@ -33,7 +33,6 @@ impl LatencyHistogram {
     ///
     /// # Panics
     /// Never: the bounds are fixed and valid.
-    #[must_use]
     pub fn new() -> Self {
         Self(Histogram::new_with_bounds(LOWEST, HIGHEST, DIGITS).expect("the bounds are valid"))
     }
@@ -50,27 +49,21 @@ impl LatencyHistogram {
     }
 
     /// The number of recorded latencies.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
     /// The latency in nanoseconds that this part of all, from 0 to 1, did not exceed, or 0 without latencies.
-    #[must_use]
     pub fn quantile(&self, part: f64) -> u64 {
         self.0.value_at_quantile(part)
     }
 
     /// The longest latency in nanoseconds, or 0 without latencies.
-    #[must_use]
     pub fn max(&self) -> u64 {
         self.0.max()
     }
 
     /// The whole histogram in HDR's compressed encoding (V2), as base64. The result files hold this text.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] when it can't be encoded.
     pub fn to_base64(&self) -> Result<String> {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
@@ -81,9 +74,6 @@ impl LatencyHistogram {
 
     /// Parses the text of [`LatencyHistogram::to_base64`], or of another HDR histogram of nanoseconds, with any bounds
     /// and precision.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for any other text.
     pub fn from_base64(text: &str) -> Result<Self> {
         let invalid = |problem: &dyn std::fmt::Display| {
             Error::InvalidArgument(format!("not an HDR histogram in compressed V2 encoding: {problem}"))

@@ -17,7 +17,6 @@ impl Outbox {
     }
 
     /// The bytes that are still to be sent.
-    #[must_use]
     pub fn unsent(&self) -> &[u8] {
         &self.bytes[self.sent..]
     }

@@ -21,13 +21,11 @@ pub fn decoded(text: &str) -> Result<String, &'static str> {
 }
 
 /// Decodes each `%XX` and keeps other percent signs, as servers do. A text whose bytes are no UTF-8 is unchanged.
-#[must_use]
 pub fn decoded_leniently(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8().unwrap_or(Cow::Borrowed(text))
 }
 
 /// Encodes a text as a part of a URL: all characters but letters, digits and `-._~` as `%XX`.
-#[must_use]
 pub fn encoded(text: &str) -> String {
     utf8_percent_encode(text, &RESERVED).to_string()
 }

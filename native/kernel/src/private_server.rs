@@ -44,9 +44,6 @@ static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
 
 /// A free port of the loopback, for a server that can't choose one itself. Another program may take it before the
 /// server does.
-///
-/// # Errors
-/// [`Error::Io`] if no port is free.
 pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
@@ -54,14 +51,12 @@ pub fn free_port() -> Result<u16> {
 }
 
 /// The rest of the first line with this `beginning` that the programs of a server's folder have printed, or `None` until then.
-#[must_use]
 pub fn printed(folder: &Path, beginning: &str) -> Option<String> {
     find_line(folder, |line| line.strip_prefix(beginning))
 }
 
 /// The rest of the first line that has `text`, behind it, among the lines that the programs of a server's folder have printed. `None`
 /// until then.
-#[must_use]
 pub fn printed_after(folder: &Path, text: &str) -> Option<String> {
     find_line(folder, |line| line.split_once(text).map(|(_, rest)| rest))
 }
@@ -76,7 +71,6 @@ fn find_line(folder: &Path, find: impl FnMut(&str) -> Option<&str>) -> Option<St
 
 /// The folder where `boundary-bench setup` installs programs: `$BOUNDARY_BENCH_CACHE`, else the folder of the system's caches, or
 /// `None` if there is none.
-#[must_use]
 pub fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("BOUNDARY_BENCH_CACHE").or_else(|| {
@@ -87,7 +81,6 @@ pub fn cache_folder() -> Option<PathBuf> {
 
 /// The folders that are searched for programs: the folders of `PATH`, then `elsewhere`, unless the variable
 /// `BOUNDARY_BENCH_PATH_ONLY` is set.
-#[must_use]
 pub fn program_folders(elsewhere: &[&str]) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path_only = std::env::var_os(PATH_ONLY).is_some_and(|value| !value.is_empty());
@@ -96,7 +89,6 @@ pub fn program_folders(elsewhere: &[&str]) -> Vec<PathBuf> {
 }
 
 /// The path of the first of these programs that is in one of the [`program_folders`].
-#[must_use]
 pub fn find_program(names: &[&str], elsewhere: &[&str]) -> Option<PathBuf> {
     let folders = program_folders(elsewhere);
     let places = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
@@ -113,9 +105,6 @@ pub struct ServerFolder {
 
 impl ServerFolder {
     /// Creates a folder for the server `name` in the folder for temporary files, with its watchdog.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if it can't be created, [`Error::Engine`] without a shell.
     pub fn new(name: &'static str) -> Result<Self> {
         let path = new_path(name);
         folder::create_private(&path).map_err(|source| io_error(&path.display(), source))?;
@@ -127,16 +116,11 @@ impl ServerFolder {
     }
 
     /// The path of the folder, short enough for a socket of a dozen letters in it.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Runs a program that prepares the folder, to its end.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] with the end of its output if it fails. [`Error::Timeout`] if it takes longer than `timeout` (it
-    /// is then killed). [`Error::Cancelled`].
     pub fn run(&mut self, command: &Command, timeout: Duration, cancel: &CancelToken) -> Result<()> {
         let mut program = self.launch(command)?;
         let ended = self.await_ready(&mut program, timeout, cancel, |_| false);
@@ -153,10 +137,6 @@ impl ServerFolder {
     }
 
     /// Starts the server and waits until `is_ready` returns true. It is called every few milliseconds.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] with the end of its output if it ends instead. [`Error::Timeout`] if it is not ready after
-    /// `timeout`. [`Error::Cancelled`]. The server and its folder are removed then.
     pub fn serve(
         mut self,
         command: &Command,
@@ -257,20 +237,17 @@ pub struct PrivateServer {
 
 impl PrivateServer {
     /// The id of the server's process.
-    #[must_use]
     pub fn process_id(&self) -> u32 {
         self.id
     }
 
     /// The path of the server's folder, or `None` once it was stopped.
-    #[must_use]
     pub fn folder(&self) -> Option<PathBuf> {
         let running = lock(&self.running);
         running.as_ref().map(|(_, folder)| folder.path.clone())
     }
 
     /// Whether the server still runs.
-    #[must_use]
     pub fn is_running(&self) -> bool {
         let running = lock(&self.running).is_some();
         running && self.ending().is_none()
@@ -278,7 +255,6 @@ impl PrivateServer {
 
     /// The way in which the server ended by itself, with the last lines that it printed, or `None` while it runs and after
     /// [`PrivateServer::stop`].
-    #[must_use]
     pub fn ending(&self) -> Option<String> {
         let mut running = lock(&self.running);
         let (process, folder) = running.as_mut()?;

@@ -5,9 +5,6 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use crate::{Error, Result};
 
 /// Random bytes from the system that nobody can guess.
-///
-/// # Errors
-/// [`Error::Internal`] if the system has none.
 pub fn secret<const BYTES: usize>() -> Result<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     let filled = default_provider().secure_random.fill(&mut bytes);

@@ -55,32 +55,27 @@ impl std::ops::Sub for Usage {
 }
 
 /// The costs of all threads of this process since its start, or `None` if the platform does not provide them.
-#[must_use]
 pub fn process_usage() -> Option<Usage> {
     platform::process_usage()
 }
 
 /// The costs of the calling thread since its start, or `None` if the platform does not provide them.
-#[must_use]
 pub fn thread_usage() -> Option<Usage> {
     platform::thread_usage()
 }
 
 /// The CPU time of all threads of this process since its start, or `None` if the platform does not provide it.
-#[must_use]
 pub fn process_cpu() -> Option<CpuTime> {
     process_usage().map(|usage| usage.cpu)
 }
 
 /// The CPU time of the calling thread since its start, or `None` if the platform does not provide it.
-#[must_use]
 pub fn thread_cpu() -> Option<CpuTime> {
     thread_usage().map(|usage| usage.cpu)
 }
 
 /// The CPU time of all threads of another process since its start, to the kernel's tick of 10 ms. `None` if there is no such
 /// process or the platform does not provide it.
-#[must_use]
 pub fn cpu_of_process(process_id: u32) -> Option<CpuTime> {
     let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
     // The name of the program, in parentheses, may hold spaces and parentheses of its own.
@@ -97,26 +92,22 @@ pub fn sleep_precisely() {
 
 /// Resets the peak of the resident set, so that [`peak_rss`] gives the peak from now on. `false` if the platform or its
 /// permissions do not allow it.
-#[must_use]
 pub fn reset_peak_rss() -> bool {
     cfg!(target_os = "linux") && std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
 /// The largest resident set of this process, in bytes, since its start or the last [`reset_peak_rss`], or `None` if the
 /// platform does not provide it.
-#[must_use]
 pub fn peak_rss() -> Option<u64> {
     proc_bytes("/proc/self/status", "VmHWM:")
 }
 
 /// The bytes of memory of the machine, or `None` if the platform does not provide them.
-#[must_use]
 pub fn physical_memory() -> Option<u64> {
     proc_bytes("/proc/meminfo", "MemTotal:")
 }
 
 /// The bytes of memory of the machine that are available without swapping, or `None` if the platform does not provide them.
-#[must_use]
 pub fn available_memory() -> Option<u64> {
     proc_bytes("/proc/meminfo", "MemAvailable:")
 }
@@ -147,7 +138,6 @@ enum State {
 
 impl Stopwatch {
     /// Starts a clock.
-    #[must_use]
     pub fn start() -> Self {
         Self { elapsed: Duration::ZERO, state: State::Running(Instant::now()), paused: Usage::default() }
     }
@@ -171,7 +161,6 @@ impl Stopwatch {
     }
 
     /// The time that the clock ran.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         match self.state {
             State::Running(since) => self.elapsed + since.elapsed(),
@@ -180,7 +169,6 @@ impl Stopwatch {
     }
 
     /// The costs of this thread in the pauses that have ended, or zero if the platform does not provide them.
-    #[must_use]
     pub fn paused(&self) -> Usage {
         self.paused
     }

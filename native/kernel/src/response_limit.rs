@@ -6,16 +6,12 @@ use crate::Error;
 pub const OPTION: &str = "max-response-bytes";
 
 /// Parses the option's value, a number of bytes.
-///
-/// # Errors
-/// The problem of the value.
 pub fn parse(value: &str) -> Result<usize, &'static str> {
     let bytes = value.parse().ok().filter(|bytes| *bytes > 0);
     bytes.ok_or("max-response-bytes is no number of bytes above 0")
 }
 
 /// The error for a response beyond the limit. `what` names it.
-#[must_use]
 pub fn exceeded(what: &str, limit: usize) -> Error {
     Error::TooLarge(format!(
         "{what} has more than {limit} bytes, which is the limit; ask for less at once, or raise the limit ({OPTION} in a URL, \

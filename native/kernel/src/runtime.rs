@@ -12,7 +12,6 @@ const THREADS: usize = 2;
 ///
 /// # Panics
 /// Panics if no thread can be started.
-#[must_use]
 pub fn runtime() -> &'static Runtime {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         let builder =

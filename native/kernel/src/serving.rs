@@ -11,9 +11,6 @@ use tokio::sync::watch;
 use crate::{Error, Result, lock};
 
 /// The runtime of a server with this name. It has `threads` threads, or one thread per two cores, since the client has the others.
-///
-/// # Errors
-/// [`Error::Internal`] if no thread can be started.
 pub fn runtime(name: &'static str, threads: Option<usize>) -> Result<Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = threads.unwrap_or_else(|| cores.div_ceil(2));
@@ -44,9 +41,6 @@ pub struct Serving {
 
 impl Serving {
     /// Runs `serve` on a thread of this name. It must return once it is stopped and the requests in flight are answered.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the thread can't be started.
     pub fn start(
         name: &str,
         scheme: &'static str,
@@ -60,13 +54,11 @@ impl Serving {
     }
 
     /// The address that the server listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The base of the server's URLs.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("{}://{}", self.scheme, self.address)
     }

@@ -41,9 +41,6 @@ pub const KEEP_ALIVE_PROBES: u32 = 4;
 pub const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Sets the options of every TCP connection: small requests are sent at once, and a lost server is detected.
-///
-/// # Errors
-/// The error of the system.
 pub fn prepare<'socket>(socket: impl Into<SockRef<'socket>>) -> io::Result<()> {
     let socket = socket.into();
     socket.set_tcp_nodelay(true)?;
@@ -59,9 +56,6 @@ pub fn prepare<'socket>(socket: impl Into<SockRef<'socket>>) -> io::Result<()> {
 
 /// Has the system report input of a TCP socket only when there are this many bytes, the end of the stream, or an error (`SO_RCVLOWAT` of
 /// socket(7)). Does nothing where the system can't do that.
-///
-/// # Errors
-/// The error of the system.
 #[cfg(target_os = "linux")]
 pub fn set_least_input(socket: &SockRef<'_>, bytes: usize) -> io::Result<()> {
     use std::os::fd::AsRawFd;
@@ -83,9 +77,6 @@ pub fn set_least_input(_: &SockRef<'_>, _: usize) -> io::Result<()> {
 
 /// Connects to a port of a host, without a time-out of its own: the caller must set one. Of a host with several addresses, the first one
 /// that answers is taken. Each address is tried when the attempt before it has failed, or has had no answer for [`ATTEMPT_DELAY`].
-///
-/// # Errors
-/// The system's error for the address whose attempt has failed last.
 pub async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
     let stream = connect_to_first(families_in_turn(&addresses)).await?;
@@ -133,9 +124,6 @@ fn families_in_turn(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
 }
 
 /// Does as [`connect`], blocking this thread, with the time-out [`CONNECT_TIMEOUT`].
-///
-/// # Errors
-/// The errors of [`connect`], and [`io::ErrorKind::TimedOut`].
 pub fn connect_blocking(host: &str, port: u16) -> io::Result<BlockingStream> {
     let (sender, outcome) = sync_channel(1);
     let host = host.to_owned();
@@ -156,9 +144,6 @@ pub fn connect_blocking(host: &str, port: u16) -> io::Result<BlockingStream> {
 }
 
 /// Connects to a Unix domain socket, blocking this thread. The stream is one of TCP by its type alone.
-///
-/// # Errors
-/// The error of the system, or [`io::ErrorKind::Unsupported`] on Windows.
 #[cfg(unix)]
 pub fn connect_unix_blocking(path: &Path) -> io::Result<BlockingStream> {
     let connected = std::os::unix::net::UnixStream::connect(path)?;
@@ -178,7 +163,6 @@ pub(crate) fn no_unix_sockets() -> io::Error {
 }
 
 /// The message for a server that can't be connected to, over TLS or without.
-#[must_use]
 pub fn unreachable_server(place: &dyn Display, error: &io::Error) -> String {
     let advice = match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => "; does the server run, and is this its address?",
@@ -189,7 +173,6 @@ pub fn unreachable_server(place: &dyn Display, error: &io::Error) -> String {
 }
 
 /// The error for all requests in flight on a connection that is lost.
-#[must_use]
 pub fn lost(place: &dyn Display, error: &io::Error) -> Error {
     let how = if error.kind() == io::ErrorKind::UnexpectedEof {
         "the server closed it".to_owned()

@@ -38,17 +38,11 @@ macro_rules! on {
 
 impl Stream {
     /// Connects to a port of a host, without a time-out of its own: the caller must set one.
-    ///
-    /// # Errors
-    /// The errors of [`socket::connect`] and of the driver.
     pub async fn connect(driver: &dyn Driver, host: &str, port: u16) -> io::Result<Self> {
         driver.drive(Box::new(socket::connect(host, port).await?)).map(Self::Plain)
     }
 
     /// Connects to a Unix domain socket.
-    ///
-    /// # Errors
-    /// The error of the system, and [`io::ErrorKind::Unsupported`] on Windows.
     #[cfg(unix)]
     pub async fn connect_unix(driver: &dyn Driver, path: &Path) -> io::Result<Self> {
         driver.drive(Box::new(UnixStream::connect(path).await?)).map(Self::Plain)
@@ -61,9 +55,6 @@ impl Stream {
     }
 
     /// Begins TLS, with a server whose certificate must be valid for this name.
-    ///
-    /// # Errors
-    /// The errors of TLS and of the socket, and [`io::ErrorKind::Unsupported`] for a stream that is of TLS already.
     pub async fn encrypt(self, connector: &TlsConnector, name: ServerName<'static>) -> io::Result<Self> {
         match self {
             Self::Plain(socket) => {
@@ -75,7 +66,6 @@ impl Stream {
     }
 
     /// The application's protocol that was negotiated in TLS.
-    #[must_use]
     pub fn negotiated(&self) -> Option<&[u8]> {
         match self {
             Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
@@ -84,9 +74,6 @@ impl Stream {
     }
 
     /// Takes the stream from its driver, for another one.
-    ///
-    /// # Errors
-    /// The error of the system.
     pub fn into_driven(self) -> io::Result<DrivenStream> {
         match self {
             Self::Plain(socket) => Ok(DrivenStream::plain(socket.into_std()?)),
@@ -99,9 +86,6 @@ impl Stream {
 
     /// Sends the bytes behind the first `sent`. `sent` counts the bytes that the stream takes. Ready once the stream has all of them,
     /// and none is left in buffers of its own.
-    ///
-    /// # Errors
-    /// The errors of the stream.
     pub fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8], sent: &mut usize) -> Poll<io::Result<()>> {
         while *sent < bytes.len() {
             match ready!(Pin::new(&mut *self).poll_write(context, &bytes[*sent..]))? {
@@ -113,9 +97,6 @@ impl Stream {
     }
 
     /// Receives bytes into a buffer. Returns their number, 0 at the end of the stream.
-    ///
-    /// # Errors
-    /// The errors of the stream.
     pub fn poll_receive(&mut self, context: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut room = ReadBuf::new(room);
         ready!(Pin::new(self).poll_read(context, &mut room))?;
@@ -138,13 +119,11 @@ impl Stream {
     }
 
     /// Whether the socket has something to read: bytes, its end, or an error.
-    #[must_use]
     pub fn has_news(&self) -> bool {
         has_news(&self.socket().system_socket())
     }
 
     /// The socket, under TLS if there is one.
-    #[must_use]
     pub fn socket(&self) -> &dyn Socket {
         match self {
             Self::Plain(socket) => &**socket,

@@ -3,9 +3,6 @@
 use std::time::Duration;
 
 /// Runs `work`, and drops it after `limit`, if there is one. `late` makes the error for that.
-///
-/// # Errors
-/// The errors of the work, and the error of `late`.
 pub async fn within<T, E>(
     limit: Option<Duration>,
     work: impl Future<Output = Result<T, E>>,
@@ -16,7 +13,6 @@ pub async fn within<T, E>(
 }
 
 /// The duration in a `grpc-timeout` header: at most eight digits and a unit.
-#[must_use]
 pub fn grpc_time(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let count: u64 = digits.parse().ok().filter(|_| digits.len() <= 8)?;

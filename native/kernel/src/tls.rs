@@ -32,7 +32,6 @@ pub enum Trust {
 
 impl Trust {
     /// Whether the identity of the server is verified.
-    #[must_use]
     pub fn verifies(&self) -> bool {
         *self != Self::Anyone
     }
@@ -40,9 +39,6 @@ impl Trust {
     /// The trust that options state, in a URL's query or elsewhere, or `None` for no TLS. `tls` is `verify`, `required` (encrypted,
     /// without verifying the server) or `off`. `authorities`, in URLs `tls-ca=/file.pem`, is a file with the authorities to trust
     /// instead of the machine's. `scheme` says whether the URL's scheme means TLS, `None` that it says nothing about it.
-    ///
-    /// # Errors
-    /// The problem of an option, without its value, or the contradiction between options.
     pub fn of_words(
         tls: Option<&str>,
         authorities: Option<&str>,
@@ -139,9 +135,6 @@ impl TlsFiles {
 }
 
 /// The name that a server's certificate must be valid for.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a host that is no name and no address.
 pub fn server_name(host: &str) -> Result<ServerName<'static>> {
     let name = ServerName::try_from(host.to_owned());
     name.map_err(|_| Error::InvalidArgument(format!("\"{host}\" is no name that TLS can check")))

@@ -40,9 +40,6 @@ pub struct UrlOptions<'text>(Vec<(&'text str, String)>);
 
 impl<'text> UrlParts<'text> {
     /// Splits a URL.
-    ///
-    /// # Errors
-    /// The problem of a text that is no URL.
     pub fn parse(text: &'text str) -> Result<Self, Problem> {
         let (text, query) = text.split_once('?').unwrap_or((text, ""));
         let options = query.split('&').filter(|option| !option.is_empty()).map(|option| {
@@ -99,39 +96,28 @@ impl UrlOptions<'_> {
     }
 
     /// Takes the options of TLS. `cacert` is an older spelling of `tls-ca`. See [`Trust::of_words`].
-    ///
-    /// # Errors
-    /// The problem of an option, or the contradiction between options.
     pub fn take_trust(&mut self, scheme: Option<bool>) -> Result<Option<Trust>, Problem> {
         let (tls, authorities, older) = (self.take("tls"), self.take("tls-ca"), self.take("cacert"));
         Trust::of_words(tls.as_deref(), authorities.or(older).as_deref(), scheme)
     }
 
     /// Takes the limit of a response, in bytes.
-    ///
-    /// # Errors
-    /// The problem of the value.
     pub fn take_response_limit(&mut self, default: usize) -> Result<usize, Problem> {
         self.take(response_limit::OPTION).map_or(Ok(default), |value| response_limit::parse(&value))
     }
 
     /// All options that are not yet taken, for a server that knows their names itself.
-    #[must_use]
     pub fn take_all(self) -> Vec<(String, String)> {
         self.0.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Checks that all options are taken.
-    ///
-    /// # Errors
-    /// The problem that there is another one.
     pub fn end(&self) -> Result<(), Problem> {
         if self.0.is_empty() { Ok(()) } else { Err("it has an unknown option") }
     }
 }
 
 /// A host as URLs write it: an IPv6 address in brackets.
-#[must_use]
 pub fn bracketed(host: &str) -> Cow<'_, str> {
     if host.contains(':') { Cow::Owned(format!("[{host}]")) } else { Cow::Borrowed(host) }
 }

@@ -18,7 +18,6 @@ pub struct Used {
 
 impl Used {
     /// The costs that the kernel counts, of a span whose threads are not counted.
-    #[must_use]
     pub fn of(usage: Option<Usage>) -> Self {
         Self { cpu: usage.map(|usage| usage.cpu), minor_faults: usage.map(|usage| usage.minor_faults), threads: None }
     }
@@ -43,21 +42,18 @@ pub struct Reading {
 
 impl Reading {
     /// The costs until now, for a span that begins after the call. The cost of the reading is not in the span.
-    #[must_use]
     pub fn before() -> Self {
         let threads = ThreadTimes::read();
         Self { usage: process_usage(), threads }
     }
 
     /// The costs until now, for a span that has ended before the call. The cost of the reading is not in the span.
-    #[must_use]
     pub fn after() -> Self {
         let usage = process_usage();
         Self { usage, threads: ThreadTimes::read() }
     }
 
     /// The costs of the span since another reading. The span took `seconds` seconds.
-    #[must_use]
     pub fn since(&self, before: &Self, seconds: f64) -> Used {
         let usage = self.usage.zip(before.usage).map(|(after, before)| after - before);
         Used { threads: self.threads_since(before, seconds), ..Used::of(usage) }
@@ -65,7 +61,6 @@ impl Reading {
 
     /// The number of threads that worked since another reading, during a span of `seconds` seconds, or `None` for a span that is too
     /// short to tell.
-    #[must_use]
     pub fn threads_since(&self, before: &Self, seconds: f64) -> Option<u32> {
         self.threads.as_ref()?.working_since(before.threads.as_ref()?, seconds)
     }

@@ -53,7 +53,6 @@ impl std::error::Error for Full {}
 impl Workers {
     /// The bounds of work that errors call `what`: it has this many threads, and this many places for work that runs or
     /// waits.
-    #[must_use]
     pub fn new(what: &'static str, threads: usize, places: usize) -> Self {
         let places = places.min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Bounds {
@@ -66,9 +65,6 @@ impl Workers {
     }
 
     /// Takes a place for a piece of work. The place is held until it is dropped and the work has ended.
-    ///
-    /// # Errors
-    /// [`Full`] if no place is free.
     pub fn admit(&self) -> std::result::Result<WorkPermit, Full> {
         let place = Arc::clone(&self.0.places).try_acquire_owned();
         let place = place.map_err(|_| Full { what: self.0.what, most: self.0.most_places })?;
@@ -76,13 +72,11 @@ impl Workers {
     }
 
     /// The number of places taken.
-    #[must_use]
     pub fn taken(&self) -> usize {
         self.0.most_places - self.0.places.available_permits()
     }
 
     /// The number of pieces of work that were ended because their readers took no items.
-    #[must_use]
     pub fn stalled(&self) -> u64 {
         self.0.stalled.load(Ordering::Relaxed)
     }
@@ -97,9 +91,6 @@ pub struct WorkPermit {
 
 impl WorkPermit {
     /// Runs `work` on a thread that may block, once one is free for it. A panic becomes an error.
-    ///
-    /// # Errors
-    /// The errors of the work, and [`Error::Internal`].
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         let thread = Arc::clone(&self.bounds.threads).acquire_owned().await;
         let thread = thread.map_err(|error| Error::Internal(error.to_string()))?;
@@ -119,7 +110,6 @@ impl WorkPermit {
 
     /// Sends the items that `next` makes on a thread that may block, until it returns `None`. Items are made only while there is room
     /// for them. A reader that takes none holds no thread. After `patience` without taking one it gets an error as the last item.
-    #[must_use]
     pub fn produce<T: Send + 'static>(
         self,
         room: usize,
@@ -197,7 +187,6 @@ impl WorkPermit {
 }
 
 /// The error for a reader that takes nothing of a response for too long.
-#[must_use]
 pub fn stalled_reader(patience: Duration) -> Error {
     Error::Timeout(format!(
         "nothing of the answer was read for {} s, which is the server's limit; read on sooner, or raise it (--stall-timeout)",
@@ -206,7 +195,6 @@ pub fn stalled_reader(patience: Duration) -> Error {
 }
 
 /// The error for a sender that sends nothing for too long.
-#[must_use]
 pub fn stalled_sender(patience: Duration) -> Error {
     Error::Timeout(format!(
         "nothing of the call came for {} s, which is the server's limit; send on sooner, or raise it (--stall-timeout)",

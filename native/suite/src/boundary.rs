@@ -71,7 +71,6 @@ fn texts_of(first: char, length: usize) -> [String; TURNS] {
 }
 
 /// The texts, made once.
-#[must_use]
 pub fn texts() -> &'static Texts {
     static TEXTS: LazyLock<Texts> = LazyLock::new(|| {
         let (short, long) = family().map_or((0, 0), |family| (family.short_characters, family.long_characters));
@@ -86,7 +85,6 @@ pub fn texts() -> &'static Texts {
 }
 
 /// A text of `characters` characters of one byte each, at most as long as the longest text.
-#[must_use]
 pub fn text(characters: usize) -> &'static str {
     static LONGEST: LazyLock<String> = LazyLock::new(|| {
         let [longest, ..] = texts_of('a', family().map_or(0, |family| family.most_characters));
@@ -96,13 +94,11 @@ pub fn text(characters: usize) -> &'static str {
 }
 
 /// The code of the last character of a text, or 0 for an empty text.
-#[must_use]
 pub fn last_code(text: &str) -> u32 {
     text.chars().next_back().map_or(0, u32::from)
 }
 
 /// The bytes that cross out, made once: the byte `i` is `31 i + 7`, cut to eight bits.
-#[must_use]
 pub fn bytes() -> &'static [u8] {
     static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let most = family().map_or(0, |family| family.most_bytes + TURNS);
@@ -113,13 +109,11 @@ pub fn bytes() -> &'static [u8] {
 }
 
 /// The sum of the first and the last byte, or 0 if there are none.
-#[must_use]
 pub fn ends(bytes: &[u8]) -> u32 {
     bytes.first().zip(bytes.last()).map_or(0, |(first, last)| u32::from(*first) + u32::from(*last))
 }
 
 /// The sum of numbers.
-#[must_use]
 pub fn sum(values: &[f64]) -> f64 {
     values.iter().sum()
 }
@@ -148,7 +142,6 @@ pub struct Record {
 
 impl Record {
     /// The records that cross in, in turn. The first one crosses out.
-    #[must_use]
     pub fn example(turn: u8) -> Self {
         Self {
             id: 1.0 + f64::from(turn),
@@ -165,7 +158,6 @@ impl Record {
     }
 
     /// A sum that each of the fields is in.
-    #[must_use]
     pub fn sum(&self) -> f64 {
         let numbers = self.id + self.sensor + self.value + self.timestamp + self.score + self.count;
         let truths = f64::from(u8::from(self.active)) + 2.0 * f64::from(u8::from(self.flagged));
@@ -173,25 +165,16 @@ impl Record {
     }
 
     /// Reads JSON.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a text that is no record.
     pub fn of_json(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| Error::InvalidArgument(format!("the record is unreadable: {error}")))
     }
 
     /// The record as JSON.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if a number has no JSON.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::Internal(error.to_string()))
     }
 
     /// Reads a frame.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for bytes that end too early, or a text that is no UTF-8.
     pub fn of_frame(frame: &[u8]) -> Result<Self> {
         let wrong = || {
             Error::InvalidArgument("the frame of a record ends too early, or has a text that is no UTF-8".to_owned())
@@ -219,9 +202,6 @@ impl Record {
     }
 
     /// Writes a frame over the beginning of `into`, and returns its size.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if there is too little room, or a text is longer than 255 bytes.
     pub fn write_frame(&self, into: &mut [u8]) -> Result<usize> {
         let (name, city) = (self.name.as_bytes(), self.city.as_bytes());
         let size = FRAME_HEAD + name.len() + city.len();
@@ -257,21 +237,18 @@ pub fn nothing() {
 }
 
 /// The calls of [`nothing`] so far.
-#[must_use]
 pub fn calls() -> u64 {
     CALLS.load(Ordering::Relaxed)
 }
 
 /// The sum of two numbers.
 #[inline]
-#[must_use]
 pub fn add(left: f64, right: f64) -> f64 {
     left + right
 }
 
 /// The next integer, after the largest one the smallest.
 #[inline]
-#[must_use]
 pub fn increment(value: i64) -> i64 {
     value.wrapping_add(1)
 }
@@ -299,9 +276,6 @@ impl Counter {
 }
 
 /// Executes `calls` calls of a workload within Rust, one after the other, and returns their time and the sum of their results.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a workload without a floor in Rust.
 pub(crate) fn run_floor(spec: &InProcessSpec) -> Result<CellSample> {
     let (workload, lane, times) = (spec.workload.as_str(), spec.lane.as_str(), spec.times());
     let turn = |call: u32| call as usize % TURNS;
@@ -410,9 +384,6 @@ fn run_bytes(direction: &str, size: usize, lane: &str, times: Times) -> Option<C
 }
 
 /// The error of the function that always fails.
-///
-/// # Errors
-/// Always.
 #[inline(never)]
 pub fn fail() -> std::result::Result<(), String> {
     Err("as wanted".to_owned())

@@ -21,7 +21,6 @@ pub enum Workload {
 
 impl Workload {
     /// The workload's name in the matrix and the result files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::InsertBulk => "insert.bulk",

@@ -9,9 +9,6 @@ use crate::spec::CellSpec;
 use crate::tables::worker_ranges;
 
 /// The expected checksum of a cell: the sum of its workers' checksums.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for too many rows or workers.
 pub fn expected(spec: &CellSpec) -> Result<Checksum> {
     let of_range = match spec.workload {
         Workload::InsertBulk | Workload::QueryFullScan => expected_all,

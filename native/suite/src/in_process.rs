@@ -8,9 +8,6 @@ use crate::{boundary, codec};
 
 /// Executes a cell within Rust as often as it says. Returns the time of all executions together, and the sum of the results of the
 /// calls of one.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a cell without code in Rust.
 pub fn run_in_process(spec: &InProcessSpec) -> Result<CellSample> {
     match spec.family.as_str() {
         "boundary" => boundary::run_floor(spec),

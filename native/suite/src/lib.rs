@@ -62,9 +62,6 @@ pub use warm_thread::WarmThread;
 /// The timed part of an insert is from opening the inserter to the end of `execute`, without making the input. The timed
 /// part of a query is from starting it until its last value is consumed. With several workers, it is from their common
 /// start until the end of the last one.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have, and the errors of the engine.
 pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
     spec.validate()?;
     run(engine, spec, false)
@@ -88,9 +85,6 @@ fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSa
 
 /// Executes a cell once, untimed, and checks each row that it read or stored. A sample's checksum does not show that rows have
 /// exchanged values, or that one row came twice instead of others.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::WrongRows`] with the first row that is wrong, and the errors of [`run_cell`].
 pub fn verify_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
     spec.validate()?;
     if spec.workload == Workload::InsertBulk {

@@ -22,9 +22,6 @@ impl<T: DeserializeOwned> FamilyPart<T> {
     }
 
     /// The definition of the family.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the compiled-in file can't be parsed.
     pub(crate) fn get(&self) -> Result<&T> {
         let parse = || T::deserialize(&families()?[self.name]).map_err(|error| error.to_string());
         self.parsed.get_or_init(parse).as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))

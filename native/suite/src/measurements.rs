@@ -67,9 +67,6 @@ fn lanes_of_rust<'de, D: Deserializer<'de>>(lanes: D) -> std::result::Result<Vec
 
 impl Family {
     /// The query of a workload.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the workload does not read.
     pub(crate) fn query(&self, workload: Workload, table: &str) -> Result<String> {
         let entry = self.workloads.get(workload.name());
         let sql = entry.and_then(|entry| entry.sql.as_deref());
@@ -92,9 +89,6 @@ impl Family {
 }
 
 /// The family `measurements` of the matrix.
-///
-/// # Errors
-/// [`Error::Internal`] if the compiled-in file can't be parsed.
 pub(crate) fn matrix() -> Result<&'static Family> {
     static FAMILY: FamilyPart<Family> = FamilyPart::new("measurements");
     FAMILY.get()

@@ -41,10 +41,6 @@ pub struct FamilySpec {
 }
 
 /// Connects a cell to its server and loads the data that it reads.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a cell that the matrix does not have, [`Error::Unsupported`] for one that the server can't serve,
-/// and other errors of the server.
 pub fn open_request_cell(spec: &FamilySpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let FamilySpec { family, requests } = spec;
     requests.validate()?;

@@ -92,9 +92,6 @@ impl std::fmt::Debug for RequestSpec {
 
 impl RequestSpec {
     /// Checks the numbers and the prefix. The family checks the names.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a number out of range, or an empty prefix.
     pub fn validate(&self) -> Result<()> {
         let Self { connections, batch, operations, prefix, .. } = self;
         let problem = if !(1..=MAX_CONNECTIONS).contains(connections) {
@@ -112,13 +109,11 @@ impl RequestSpec {
     }
 
     /// The number of requests of one sample.
-    #[must_use]
     pub fn requests(&self) -> u64 {
         self.operations.div_ceil(u64::from(self.batch.max(1)))
     }
 
     /// The operations of the request `index`, from 0.
-    #[must_use]
     pub fn operations_of(&self, index: u64) -> Range<u64> {
         let start = index.saturating_mul(u64::from(self.batch)).min(self.operations);
         start..start.saturating_add(u64::from(self.batch)).min(self.operations)
@@ -140,7 +135,6 @@ impl RequestSpec {
     }
 
     /// The load of one sample.
-    #[must_use]
     pub fn load(&self) -> Load {
         let (requests, server_processes) = (self.requests(), self.server_processes.clone());
         Load { requests, rate: self.rate, server_processes, ..Load::default() }
@@ -152,9 +146,6 @@ impl RequestSpec {
     }
 
     /// The value of an option of the family, or `None` if it is not set.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if its value has another type.
     pub fn option<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let Some(value) = self.options.get(name) else { return Ok(None) };
         let parsed = serde_json::from_value(value.clone());
@@ -166,9 +157,6 @@ impl RequestSpec {
 pub trait RequestCell: Send + Sync {
     /// Does ahead what the next sample would do before its load, such as emptying the places that it writes to: loads of several
     /// processes begin together then. A sample without it does that itself. Blocks.
-    ///
-    /// # Errors
-    /// The errors of the server, and [`Error::Cancelled`].
     fn prepare(&self, cancel: &CancelToken) -> Result<()> {
         cancel.check()
     }
@@ -176,9 +164,6 @@ pub trait RequestCell: Send + Sync {
     /// Runs the load once and returns its times, its latencies, and the checksum of the values read, or for writes of the
     /// values that are read back untimed. Blocks: call it from a thread that may block, and not twice at the same time.
     /// After an error the next sample connects again.
-    ///
-    /// # Errors
-    /// The errors of its requests, and [`Error::Cancelled`].
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample>;
 
     /// The checksum that every sample must return.
@@ -186,25 +171,16 @@ pub trait RequestCell: Send + Sync {
 
     /// Executes the cell's work once more, untimed, and compares each answer with the expected answer. Sums do not show that two
     /// answers were exchanged. Does nothing if a sample compares each answer already.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for a wrong answer, the errors of the requests, and [`Error::Cancelled`].
     fn verify(&self, cancel: &CancelToken) -> Result<()> {
         cancel.check()
     }
 
     /// Removes the cell's tables or keys and closes its connections. Dropping the cell only closes them.
-    ///
-    /// # Errors
-    /// The errors of the server.
     fn close(&self) -> Result<()>;
 }
 
 impl CellSample {
     /// The sample of a load.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the latencies can't be encoded.
     pub fn of_load(outcome: &LoadOutcome, checksum: Checksum) -> Result<Self> {
         let mut sample = Self::new(outcome.seconds, outcome.used, checksum);
         sample.server_cpu_user_seconds = outcome.server_cpu.map(|cpu| cpu.user);

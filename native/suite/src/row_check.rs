@@ -35,9 +35,6 @@ impl RowCheck {
     }
 
     /// Checks the rows of a stream.
-    ///
-    /// # Errors
-    /// See [`Self::add_batch`], and the errors of the stream.
     pub(crate) fn add_stream(&mut self, stream: &mut dyn BatchStream) -> Result<()> {
         while let Some(batch) = stream.next_batch()? {
             self.add_batch(&batch)?;
@@ -46,9 +43,6 @@ impl RowCheck {
     }
 
     /// Checks the rows of a batch.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for the first row that is wrong or comes twice.
     pub(crate) fn add_batch(&mut self, batch: &RecordBatch) -> Result<()> {
         match self {
             Self::Rows { .. } => measurements(batch)?.try_for_each(|row| self.add(&row)),
@@ -57,9 +51,6 @@ impl RowCheck {
     }
 
     /// Checks one row of measurements.
-    ///
-    /// # Errors
-    /// See [`Self::add_batch`].
     pub(crate) fn add(&mut self, row: &Measurement) -> Result<()> {
         let Self::Rows { range, sensor, seen } = self else { return Err(wrong(format!("{row:?} is no aggregate"))) };
         let expected = Measurement::at(row.id);
@@ -75,9 +66,6 @@ impl RowCheck {
     }
 
     /// Checks one row of an aggregation.
-    ///
-    /// # Errors
-    /// See [`Self::add_batch`].
     pub(crate) fn add_aggregate(&mut self, row: &Aggregate) -> Result<()> {
         let Self::Aggregates(left) = self else { return Err(wrong(format!("{row:?} is an aggregate"))) };
         let place = left.iter().position(|expected| expected.sensor_id == row.sensor_id);
@@ -90,9 +78,6 @@ impl RowCheck {
     }
 
     /// Ends the check.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] with a row that is missing.
     pub(crate) fn finish(self) -> Result<()> {
         let missing = match self {
             Self::Rows { range, seen, .. } => {

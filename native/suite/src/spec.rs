@@ -38,9 +38,6 @@ pub struct CellSpec {
 
 impl CellSpec {
     /// Checks that the matrix has the cell on the `rust` side.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a cell that the matrix does not have, or for too many rows or workers.
     pub fn validate(&self) -> Result<()> {
         let name = self.workload.name();
         let mut entries = matrix()?.lanes_of(self.workload, self.lane, self.client).peekable();

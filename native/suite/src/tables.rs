@@ -17,7 +17,6 @@ use crate::sample::merge;
 use crate::spec::{CellSpec, check_workers};
 
 /// The names of the workers' tables: `table` itself for one worker, else `table_0`, `table_1`, ...
-#[must_use]
 pub fn table_names(table: &str, workers: u32) -> Vec<String> {
     if workers == 1 {
         return vec![table.to_owned()];
@@ -26,9 +25,6 @@ pub fn table_names(table: &str, workers: u32) -> Vec<String> {
 }
 
 /// The rows of each worker: consecutive ranges of `rows / workers` rows. The last range also has the remainder.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for too many rows or workers.
 pub fn worker_ranges(start: u64, rows: u64, workers: u32) -> Result<Vec<RowRange>> {
     check_workers(workers)?;
     // The whole range is checked first, so that no sum below overflows.
@@ -43,9 +39,6 @@ pub fn worker_ranges(start: u64, rows: u64, workers: u32) -> Result<Vec<RowRange
 }
 
 /// The tables of workers, and the rows of each.
-///
-/// # Errors
-/// The errors of [`worker_ranges`].
 pub(crate) fn shares(table: &str, rows: u64, workers: u32) -> Result<Vec<(String, RowRange)>> {
     // Computed first, since it refuses too many workers before a name is allocated for each of them.
     let ranges = worker_ranges(0, rows, workers)?;
@@ -58,9 +51,6 @@ pub(crate) fn queries(spec: &CellSpec) -> Result<Vec<String>> {
 }
 
 /// Checks what a cell reads: `read` executes the query of a worker, and gives its rows to the check.
-///
-/// # Errors
-/// [`Error::WrongRows`] with the first row that is wrong, and the errors of `read`.
 pub(crate) fn check_queries(spec: &CellSpec, mut read: impl FnMut(String, &mut RowCheck) -> Result<()>) -> Result<()> {
     let ranges = worker_ranges(0, spec.rows, spec.workers)?;
     for (sql, range) in queries(spec)?.into_iter().zip(ranges) {
@@ -73,9 +63,6 @@ pub(crate) fn check_queries(spec: &CellSpec, mut read: impl FnMut(String, &mut R
 
 /// Makes and fills the tables that the queries of `workers` workers read, untimed. Existing tables are replaced. A server that
 /// takes no rows makes them by itself.
-///
-/// # Errors
-/// The errors of [`worker_ranges`] and of the engine.
 pub fn load(engine: &Arc<dyn Engine>, table: &str, rows: u64, workers: u32) -> Result<()> {
     for (own, range) in shares(table, rows, workers)? {
         let table = measurements::table(&own);
@@ -92,9 +79,6 @@ pub fn load(engine: &Arc<dyn Engine>, table: &str, rows: u64, workers: u32) -> R
 }
 
 /// Loads the tables unless they hold all their rows: another process may have loaded them, or have ended while it did.
-///
-/// # Errors
-/// The errors of [`load`].
 pub fn load_missing(engine: &Arc<dyn Engine>, table: &str, rows: u64, workers: u32) -> Result<()> {
     check_workers(workers)?;
     // A table that is missing can't be read.
@@ -125,9 +109,6 @@ fn fill_by_server(engine: &dyn Engine, table: &str, range: RowRange) -> Result<(
 }
 
 /// Drops the tables of [`load`] or of an insert.
-///
-/// # Errors
-/// The errors of the engine.
 pub fn unload(engine: &Arc<dyn Engine>, table: &str, workers: u32) -> Result<()> {
     check_workers(workers)?;
     table_names(table, workers).iter().try_for_each(|name| engine.drop_table(name).map(|_| ()))

@@ -60,9 +60,6 @@ pub enum PrivateTarget {
 
 impl TargetKind {
     /// The program that private servers of this kind run.
-    ///
-    /// # Errors
-    /// [`Error::NotInstalled`]. It says what to install.
     pub fn executable(self) -> Result<PathBuf> {
         match self {
             Self::Mysql => boundary_bench_mysql::server::executable(None),
@@ -72,10 +69,6 @@ impl TargetKind {
     }
 
     /// Starts a private server, the program of [`TargetKind::executable`] with `arguments` before our own.
-    ///
-    /// # Errors
-    /// The errors of [`TargetKind::executable`], [`Error::Engine`] with the server's own output if it does not start, and
-    /// [`Error::Cancelled`].
     pub fn start(self, arguments: &[&str], cancel: &CancelToken) -> Result<PrivateTarget> {
         Ok(match self {
             Self::Mysql => {
@@ -93,9 +86,6 @@ impl TargetKind {
     }
 
     /// Asks the server at a URL for its name and version.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if `url` is no URL of this kind, and the errors of connecting and of the request.
     pub fn describe(self, url: &str) -> Result<TargetInfo> {
         match self {
             Self::Mysql => describe_mysql(url),
@@ -109,7 +99,6 @@ impl TargetKind {
 
 impl PrivateTarget {
     /// The URL of the server, with its generated password.
-    #[must_use]
     pub fn url(&self) -> String {
         match self {
             Self::Mysql(server) => server.url().secret_text(),
@@ -120,7 +109,6 @@ impl PrivateTarget {
     }
 
     /// The ids of the server's processes: one process, or a cluster's masters.
-    #[must_use]
     pub fn process_ids(&self) -> Vec<u32> {
         match self {
             Self::Mysql(server) => vec![server.process_id()],
@@ -131,7 +119,6 @@ impl PrivateTarget {
     }
 
     /// The way in which the server ended by itself, or `None` while it runs, and after [`PrivateTarget::stop`].
-    #[must_use]
     pub fn ending(&self) -> Option<String> {
         match self {
             Self::Mysql(server) => server.ending(),

@@ -20,9 +20,6 @@ pub struct WarmThread(Option<Sender<Job>>);
 
 impl WarmThread {
     /// Takes the thread that has worked last and waits, or starts one.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if no thread can be started.
     pub fn take() -> Result<Self> {
         let idle = lock(&IDLE).pop();
         if let Some(idle) = idle {
@@ -38,9 +35,6 @@ impl WarmThread {
 
     /// Runs work on the thread. Once the thread waits again, it calls `deliver` with the result. A panic of the work is
     /// [`Error::Internal`].
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the thread has ended. None does.
     pub fn run<T: 'static>(
         mut self,
         work: impl FnOnce() -> Result<T> + Send + 'static,

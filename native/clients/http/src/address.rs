@@ -27,7 +27,6 @@ pub struct Address {
 
 impl Address {
     /// The options of a client of this server.
-    #[must_use]
     pub fn options(&self) -> HttpOptions {
         HttpOptions { trust: self.trust.clone(), most_bytes: self.most_bytes, ..HttpOptions::default() }
     }

@@ -32,7 +32,6 @@ pub struct HttpClient {
 
 impl HttpClient {
     /// A client that connects at its first request.
-    #[must_use]
     pub fn new(place: Arc<Origin>) -> Self {
         match place.options.version {
             Version::Http1 => {
@@ -49,9 +48,6 @@ impl HttpClient {
     }
 
     /// Opens all connections.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] if the server can't be reached, [`Error::Timeout`].
     pub async fn connect(&mut self) -> Result<()> {
         match &self.http2 {
             Some(http2) => http2.connect().await,
@@ -60,10 +56,6 @@ impl HttpClient {
     }
 
     /// Sends one request and reads its response in place.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a request that can't be sent. [`Error::Engine`] if the server can't be reached or does
-    /// not speak the protocol. [`Error::Connection`] if the connection is lost. [`Error::Timeout`], and the errors of `read`.
     pub async fn call<T>(&mut self, request: &Request<'_>, read: impl FnOnce(Response<'_>) -> Result<T>) -> Result<T> {
         let mut read = Some(read);
         let mut result = Err(Error::Internal("a request without an answer".to_owned()));

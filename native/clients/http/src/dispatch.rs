@@ -41,13 +41,11 @@ pub trait Sessions {
 
 impl DrivenSession {
     /// The session of a new connection of this pool.
-    #[must_use]
     pub fn new(pool: u32, place: &Origin) -> Self {
         Self { session: Session::new(place.options.most_bytes), pool: pool as usize }
     }
 
     /// Whether no request is in flight and none was answered lately: the server may have closed the connection.
-    #[must_use]
     pub fn has_rested(&self) -> bool {
         self.session.has_rested()
     }

@@ -58,9 +58,6 @@ fn read(reader: &mut ResponseReader, pieces: &[&[u8]], is_head: bool, found: &mu
 }
 
 /// The status, the header lines and the body of the response that a socket gives, read as a stream.
-///
-/// # Errors
-/// The errors of [`StreamedResponse::open`] and [`StreamedResponse::next_piece`].
 pub async fn streamed(socket: UnixStream, is_head: bool) -> Result<(u16, Vec<u8>, Vec<u8>)> {
     let place = Origin::new("http://127.0.0.1:1".parse()?, HttpOptions::default())?;
     let failed = |error: std::io::Error| Error::Internal(error.to_string());

@@ -30,9 +30,6 @@ pub(crate) struct Begun {
 }
 
 /// The length of a head, if its end was received. Bytes before `searched` are not searched again.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::Engine`] for a head of more than [`MOST_HEAD`] bytes, whether its end was received or not.
 pub(crate) fn head_end(bytes: &[u8], searched: &mut usize) -> Result<Option<usize>> {
     let end = end_of(bytes, searched);
     if end.unwrap_or(bytes.len()) > MOST_HEAD {
@@ -57,9 +54,6 @@ fn end_of(bytes: &[u8], searched: &mut usize) -> Option<usize> {
 }
 
 /// Counts an interim response.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::Engine`] if there are more than [`MOST_INTERIM`] before the response.
 pub(crate) fn count_interim(count: &mut u32) -> Result<()> {
     *count += 1;
     if *count > MOST_INTERIM {

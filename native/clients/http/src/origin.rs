@@ -81,27 +81,21 @@ impl Origin {
     }
 
     /// Whether an event loop can drive connections to it without tasks. It can for HTTP/1.1.
-    #[must_use]
     pub fn is_drivable(&self) -> bool {
         self.options.version == Version::Http1
     }
 
     /// The URL of the server.
-    #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
     /// The options of the client.
-    #[must_use]
     pub fn options(&self) -> &HttpOptions {
         &self.options
     }
 
     /// A new stream to the server, for an event loop that drives it.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] if the server can't be reached, [`Error::Timeout`].
     pub async fn open_driven(&self) -> Result<DrivenStream> {
         self.open_stream().await?.into_driven().map_err(|error| http_error(error.to_string()))
     }

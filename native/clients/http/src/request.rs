@@ -28,7 +28,6 @@ impl Method {
     pub const ALL: [Self; 7] = [Self::Get, Self::Post, Self::Put, Self::Delete, Self::Patch, Self::Head, Self::Options];
 
     /// The name of the method on the wire.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -62,13 +61,11 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// A GET request without a body.
-    #[must_use]
     pub fn get(path: &'a str) -> Self {
         Self { method: Method::Get, path, headers: "", body: None }
     }
 
     /// A POST request with a body.
-    #[must_use]
     pub fn post(path: &'a str, body: &'a [u8]) -> Self {
         Self { method: Method::Post, path, headers: "", body: Some(body) }
     }

@@ -34,7 +34,6 @@ impl<'a> Response<'a> {
     }
 
     /// The value of the first header with this name.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.headers().find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }

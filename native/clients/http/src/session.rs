@@ -40,27 +40,23 @@ pub struct Arrived<T> {
 
 impl<T> Session<T> {
     /// A session that refuses bodies of more than `most_bytes`.
-    #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         let reader = ResponseReader::new(most_bytes);
         Self { output: Outbox::default(), reader, waiting: VecDeque::new(), is_over: false, answered: Instant::now() }
     }
 
     /// The number of requests without a response.
-    #[must_use]
     pub fn in_flight(&self) -> usize {
         self.waiting.len()
     }
 
     /// Whether the session takes no more requests: the server closes the connection, or sent bytes that answer no
     /// request.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// Whether no request is in flight and none was answered lately: the server may have closed the connection.
-    #[must_use]
     pub fn has_rested(&self) -> bool {
         self.waiting.is_empty() && self.answered.elapsed() >= FRESH
     }
@@ -83,7 +79,6 @@ impl<T> Session<T> {
     }
 
     /// The bytes to be sent.
-    #[must_use]
     pub fn unsent(&self) -> &[u8] {
         self.output.unsent()
     }
@@ -138,7 +133,6 @@ impl<T> Session<T> {
     }
 
     /// The response that has arrived.
-    #[must_use]
     pub fn response(&self, arrived: &Arrived<T>) -> Response<'_> {
         self.reader.response(&arrived.whole)
     }

@@ -17,15 +17,11 @@ pub struct SharedClient(Arc<Http2>);
 
 impl SharedClient {
     /// A client that connects at its first request, by a connection that `driver` drives.
-    #[must_use]
     pub fn new(place: Arc<Origin>, driver: &'static dyn Driver) -> Self {
         Self(Arc::new(Http2::new(place, driver)))
     }
 
     /// Connects, to check that the server can be reached.
-    ///
-    /// # Errors
-    /// The errors of [`HttpClient::connect`].
     pub async fn connect(&self) -> Result<()> {
         self.0.connect().await
     }

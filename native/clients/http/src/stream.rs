@@ -20,10 +20,6 @@ pub enum Version {
 }
 
 /// Connects, over TLS if a connector for it is given.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::Engine`] if the server can't be reached, [`boundary_bench_kernel::Error::InvalidArgument`]
-/// for a host that TLS can't check.
 pub async fn open_stream(driver: &dyn Driver, url: &Url, tls: Option<&TlsConnector>) -> Result<Stream> {
     let failed = |error: std::io::Error| http_error(socket::unreachable_server(url, &error));
     let stream = Stream::connect(driver, &url.host, url.port).await.map_err(failed)?;

@@ -43,9 +43,6 @@ pub struct StreamedResponse {
 
 impl StreamedResponse {
     /// Connects, sends a request, and reads the head of its response.
-    ///
-    /// # Errors
-    /// The errors of [`crate::HttpClient::call`], and [`Error::Unsupported`] over HTTP/2.
     pub async fn open(place: &Origin, request: &Request<'_>) -> Result<Self> {
         request.check()?;
         if place.options.version == Version::Http2 {
@@ -55,9 +52,6 @@ impl StreamedResponse {
     }
 
     /// Sends a request over an open stream, and reads the head of its response.
-    ///
-    /// # Errors
-    /// The errors of [`StreamedResponse::open`].
     pub(crate) async fn over(stream: Stream, place: &Origin, request: &Request<'_>) -> Result<Self> {
         let mut response = Self {
             place: place.clone(),
@@ -76,23 +70,17 @@ impl StreamedResponse {
     }
 
     /// Status code of the response.
-    #[must_use]
     pub fn status(&self) -> u16 {
         self.status
     }
 
     /// Header lines as they were received, without the status line and the empty line.
-    #[must_use]
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
     /// The next piece of the body, or `None` at the end of the body. It is the part that has arrived when it is asked for, or else the
     /// part that arrives first.
-    ///
-    /// # Errors
-    /// [`Error::Connection`] if the body ends early, [`Error::Timeout`] if a piece takes too long, [`Error::Engine`] if
-    /// the framing is not HTTP/1.1's.
     pub async fn next_piece(&mut self) -> Result<Option<&[u8]>> {
         self.piece.clear();
         let timeout = self.place.options.timeout;
@@ -101,9 +89,6 @@ impl StreamedResponse {
     }
 
     /// The next piece of the body as memory that the caller owns.
-    ///
-    /// # Errors
-    /// The errors of [`StreamedResponse::next_piece`].
     pub async fn take_piece(&mut self) -> Result<Option<Vec<u8>>> {
         let is_there = self.next_piece().await?.is_some();
         Ok(is_there.then(|| std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE + ROOM))))

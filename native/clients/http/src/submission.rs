@@ -26,7 +26,6 @@ const RESPONSE_WORDS: usize = 4;
 
 /// The numbers by which JavaScript knows the layouts of submissions and results, with their names. The methods are numbered by
 /// their order in [`Method::ALL`].
-#[must_use]
 pub fn layout() -> Vec<(&'static str, u32)> {
     let methods = (0..).zip(Method::ALL).map(|(number, method)| (method.name(), number));
     let words = [
@@ -51,7 +50,6 @@ pub struct Group<'a> {
 
 impl<'a> Group<'a> {
     /// The number of requests.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.heads.len() / (REQUEST_WORDS * 4)
     }
@@ -118,7 +116,6 @@ pub struct Responses {
 
 impl Responses {
     /// The empty result of a group of `count` requests.
-    #[must_use]
     pub fn new(count: usize) -> Self {
         Self { entries: vec![[0; RESPONSE_WORDS]; count], bytes: Vec::new(), left: count }
     }

@@ -21,7 +21,6 @@ pub struct Url {
 
 impl Url {
     /// The server as the header `host` names it.
-    #[must_use]
     pub fn authority(&self) -> String {
         let host = bracketed(&self.host);
         if self.port == default_port(self.tls) { host.into_owned() } else { format!("{host}:{}", self.port) }

@@ -56,9 +56,6 @@ impl Cell<'_> {
     }
 
     /// Checks that a type of the server can hold the value.
-    ///
-    /// # Errors
-    /// The problem of the value.
     pub(crate) fn check(self) -> std::result::Result<(), &'static str> {
         match self {
             Self::Double(value) if !value.is_finite() => Err(NO_SUCH_DOUBLE),
@@ -69,9 +66,6 @@ impl Cell<'_> {
     }
 
     /// Appends the value in the binary form of its type.
-    ///
-    /// # Errors
-    /// The problem of the value.
     pub(crate) fn write(self, target: &mut Vec<u8>) -> std::result::Result<(), &'static str> {
         match self {
             Self::Null => {}
@@ -131,9 +125,6 @@ impl<'t> Parameters<'t> {
     }
 
     /// Appends the next parameter.
-    ///
-    /// # Errors
-    /// The problem of the value.
     pub(crate) fn push(&mut self, cell: Cell<'_>) -> std::result::Result<(), &'static str> {
         if self.next == self.count {
             return Err("it is one too many");
@@ -149,9 +140,6 @@ impl<'t> Parameters<'t> {
 }
 
 /// Appends the parameters of `COM_STMT_EXECUTE`.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a parameter that the server can't hold, by name. `target` is unchanged then.
 pub(crate) fn put_parameters<'a>(
     target: &mut Vec<u8>,
     count: usize,
@@ -220,9 +208,6 @@ pub struct CellLists {
 
 impl CellLists {
     /// Reads `lists` lists of `width` values.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for bytes that are not in this form.
     pub fn new(bytes: Vec<u8>, lists: usize, width: usize) -> Result<Self> {
         let garbled = || Error::InvalidArgument("the values are not encoded as they must be".to_owned());
         // Each value takes at least one byte.
@@ -245,33 +230,26 @@ impl CellLists {
     }
 
     /// The number of lists.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
     /// Whether there are no lists.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The number of values in each list.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// The size of a list in bytes, about as on the wire.
-    #[must_use]
     pub(crate) fn size(&self, list: usize) -> usize {
         self.starts[list + 1] - self.starts[list]
     }
 
     /// Checks that types of the server can hold all values of a list.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] naming the first value that the server can't hold.
     pub(crate) fn check(&self, list: usize) -> Result<()> {
         for (index, cell) in self.cells(list).enumerate() {
             cell.check().map_err(|problem| unusable_parameter(index + 1, problem))?;

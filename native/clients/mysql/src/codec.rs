@@ -250,7 +250,6 @@ pub type CommandResult<T> = std::result::Result<T, Failure>;
 
 impl Failure {
     /// The server's number for the error, if it gave one.
-    #[must_use]
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Refused(error) => Some(error.code),

@@ -142,9 +142,6 @@ impl Description {
 
 impl Connection {
     /// Opens a connection and logs in, within the usual time-out.
-    ///
-    /// # Errors
-    /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] if the server can't be reached.
     pub async fn open(url: &Url) -> CommandResult<Self> {
         let opened = async { Self::on(Transport::connect(url).await?, url).await };
         within(Some(CONNECT_TIMEOUT), opened, |time| no_answer(url, time)).await
@@ -171,13 +168,11 @@ impl Connection {
     }
 
     /// The name and version that the server states in its greeting.
-    #[must_use]
     pub fn version(&self) -> &str {
         &self.server.version
     }
 
     /// The number of the connection. `KILL` takes it.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.server.connection
     }
@@ -193,7 +188,6 @@ impl Connection {
     }
 
     /// Whether the server can run a statement for many rows by one packet.
-    #[must_use]
     pub fn has_bulk(&self) -> bool {
         self.can(capability::BULK_OPERATIONS)
     }
@@ -203,13 +197,11 @@ impl Connection {
     }
 
     /// Whether all answers were read, so that the next command can be sent.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         self.outstanding == 0 && !self.is_lost
     }
 
     /// Whether the last answer left a transaction open.
-    #[must_use]
     pub fn in_transaction(&self) -> bool {
         self.in_transaction
     }
@@ -295,18 +287,12 @@ impl Connection {
     }
 
     /// Checks that the server answers.
-    ///
-    /// # Errors
-    /// [`Failure::Lost`] if the connection is lost.
     pub async fn ping(&mut self) -> CommandResult<()> {
         self.send(command::PING, |_| {});
         self.started(None).await.map(drop)
     }
 
     /// Runs a statement sent as text, and skips the rows it may return.
-    ///
-    /// # Errors
-    /// [`Failure`] of either kind.
     pub async fn run(&mut self, sql: &str) -> CommandResult<Ended> {
         self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
         let started = self.started(None).await?;
@@ -338,9 +324,6 @@ impl Connection {
     }
 
     /// Runs a statement sent as text, and returns its rows as texts.
-    ///
-    /// # Errors
-    /// [`Failure`] of either kind.
     pub async fn texts(&mut self, sql: &str) -> CommandResult<Vec<Vec<Option<String>>>> {
         self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
         let fields = match self.started(None).await? {
@@ -370,9 +353,6 @@ impl Connection {
     }
 
     /// Prepares a statement.
-    ///
-    /// # Errors
-    /// [`Failure`] of either kind.
     pub async fn prepare(&mut self, sql: &str) -> CommandResult<Prepared> {
         self.send(command::STMT_PREPARE, |target| target.extend_from_slice(sql.as_bytes()));
         self.prepared().await

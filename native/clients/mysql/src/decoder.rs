@@ -173,9 +173,6 @@ impl Decoder {
 
     /// Takes a value that the column's type does not have: the column becomes a column of the values as the server writes them, or of
     /// numbers instead of truths.
-    ///
-    /// # Errors
-    /// The problem, if no other type of column has the value either.
     #[cold]
     pub(crate) fn push_unfit(&mut self, mut problem: Problem) -> Taken<()> {
         while let Problem::Unfit(value) = problem {

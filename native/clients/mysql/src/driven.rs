@@ -61,9 +61,6 @@ impl Driven for DrivenSession {
 
 impl DrivenSession {
     /// Connects, on the async runtime that this is called on. Returns the stream, too.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] if the server can't be reached or refuses the login.
     pub async fn open(url: &Url) -> Result<(DrivenStream, Self)> {
         let pool = Pool::new(url.clone(), Vec::new(), 1);
         let session = pool.lease().await?.into_session().ok_or(Error::Closed("the connection"))?;
@@ -76,7 +73,6 @@ impl DrivenSession {
     }
 
     /// The name and version of the server.
-    #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -117,9 +113,6 @@ impl DrivenSession {
     }
 
     /// Handles this many bytes received into the buffer: appends the result that they complete to the frame.
-    ///
-    /// # Errors
-    /// [`Error::Connection`] while no submission runs: no input was asked for.
     pub fn received(&mut self, bytes: usize, frame: &mut Frame, shapes: &Shapes) -> Result<()> {
         self.buffers.received(bytes);
         if self.in_flight() == 0 {
@@ -136,7 +129,6 @@ impl DrivenSession {
     }
 
     /// The error for a caller who relies on the session if it ends now, or `None` if it is as the login has left it.
-    #[must_use]
     pub fn loss(&self) -> Option<Error> {
         self.held.loss()
     }

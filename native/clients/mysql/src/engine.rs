@@ -72,9 +72,6 @@ pub struct MysqlEngine {
 
 impl MysqlEngine {
     /// Opens the engine of a URI, for [`open`].
-    ///
-    /// # Errors
-    /// The errors of [`open`].
     pub fn open(uri: &str) -> Result<Self> {
         if uri == "mysql:" {
             let server = shared_server()?;
@@ -108,7 +105,6 @@ impl MysqlEngine {
     }
 
     /// The URL of the database.
-    #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }

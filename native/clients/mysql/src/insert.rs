@@ -63,9 +63,6 @@ pub trait Rows: Sync {
     fn size(&self, row: usize) -> usize;
 
     /// Calls `visit` with each value of a row, in order.
-    ///
-    /// # Errors
-    /// The errors of `visit`.
     fn visit(&self, row: usize, visit: &mut dyn FnMut(Cell<'_>) -> Result<()>) -> Result<()>;
 }
 
@@ -306,9 +303,6 @@ async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<
 
 /// The type of each column in the protocol, or `None` if a column has values of several types. A packet of many rows has one type per
 /// column, and servers store values by their type: 2.5 as a double is not the `INT` that it is as a text. Integers of all sizes are alike.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] naming the first value that the server can't hold.
 fn column_types(rows: &dyn Rows) -> Result<Option<Vec<u8>>> {
     let is_integer = |id| matches!(id, type_id::TINY | type_id::LONG | type_id::LONGLONG);
     let (mut types, mut is_mixed) = (vec![type_id::NULL; rows.width()], false);

@@ -123,9 +123,6 @@ pub(crate) fn unreturned() -> Error {
 }
 
 /// The number of rows that a statement has changed, if its rows are not returned. The rows of `RETURNING` are the rows changed.
-///
-/// # Errors
-/// [`unreturned`] for a procedure that returns rows.
 pub(crate) fn changed_rows(text: &str, ended: Ended) -> Result<u64> {
     let statements = Mysql::statements(text);
     match statements.first() {

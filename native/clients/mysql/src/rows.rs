@@ -39,9 +39,6 @@ pub struct RowShape {
 
 impl RowShape {
     /// The shape of a result with these columns, whose values are returned in these forms.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a type that is not known.
     pub fn new(fields: &Arc<[Field]>, form: Form, forms: ValueForms) -> Result<Arc<Self>> {
         let names = unique_names(fields.iter().map(|field| field.name.as_str()));
         let kinds = fields.iter().zip(&names).map(|(field, name)| {
@@ -100,7 +97,6 @@ impl RowShape {
     }
 
     /// The columns of the result.
-    #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
@@ -120,7 +116,6 @@ pub struct RowBuilder {
 
 impl RowBuilder {
     /// A builder for rows of this shape, with room for `capacity` rows.
-    #[must_use]
     pub fn new(shape: &Arc<RowShape>, capacity: usize) -> Self {
         let decoders = shape.kinds.iter().map(|kind| Decoder::new(*kind, capacity)).collect();
         Self { decoders, shape: Arc::clone(shape), rows: 0, bytes: 0, earlier: 0, is_flexible: false }
@@ -128,7 +123,6 @@ impl RowBuilder {
 
     /// A builder of one batch. A column is text if the server sends values that its type does not have, such as `0000-00-00`, or a decimal
     /// of more digits than the server said. The shape is final once the batch is finished.
-    #[must_use]
     pub fn flexible(shape: &Arc<RowShape>, capacity: usize) -> Self {
         Self { is_flexible: true, ..Self::new(shape, capacity) }
     }
@@ -151,40 +145,31 @@ impl RowBuilder {
     }
 
     /// The shape of the rows.
-    #[must_use]
     pub fn shape(&self) -> &Arc<RowShape> {
         &self.shape
     }
 
     /// The columns of the result.
-    #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.shape.columns
     }
 
     /// The Arrow schema of the batches.
-    #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.shape.schema
     }
 
     /// The number of rows gathered.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// The bytes of these rows on the wire.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Adds a row. A row that can't be decoded leaves an unusable one in its place.
-    ///
-    /// # Errors
-    /// [`Error::InvalidValue`] for a value without a counterpart, [`Error::Engine`] for bytes that are no row,
-    /// [`Error::Unsupported`] if the rows would take more bytes than a batch can hold.
     pub fn push(&mut self, row: &[u8]) -> Result<()> {
         if self.bytes + row.len() > MOST_BYTES {
             return Err(Error::Unsupported("rows of more than 1 GiB at once; ask for fewer at a time".to_owned()));
@@ -258,9 +243,6 @@ impl RowBuilder {
     }
 
     /// Returns the rows gathered as a batch, and starts a new one.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] if Arrow refuses the columns.
     pub fn finish(&mut self) -> Result<RecordBatch> {
         self.earlier += self.rows as u64;
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));

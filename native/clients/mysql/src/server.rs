@@ -50,17 +50,11 @@ pub struct Server {
 }
 
 /// Starts a server: the program given, or the first of `mariadbd` and `mysqld` that is found.
-///
-/// # Errors
-/// [`Error::NotInstalled`] if there is none, [`Error::Engine`] with the server's own message when it does not start.
 pub fn start(program: Option<&Path>) -> Result<Server> {
     start_with(program, &[], &CancelToken::default())
 }
 
 /// Starts a server as [`start`] does, with further settings (`--name=value`).
-///
-/// # Errors
-/// The errors of [`start`], and [`Error::Cancelled`].
 pub fn start_with(program: Option<&Path>, settings: &[&str], cancel: &CancelToken) -> Result<Server> {
     let program = executable(program)?;
     let mut attempt = 1;
@@ -75,9 +69,6 @@ pub fn start_with(program: Option<&Path>, settings: &[&str], cancel: &CancelToke
 }
 
 /// The server's program: the one given, or the first of `mariadbd` and `mysqld` that is found.
-///
-/// # Errors
-/// [`Error::NotInstalled`] with what to do.
 pub fn executable(given: Option<&Path>) -> Result<PathBuf> {
     let found = match given {
         Some(path) => Some(path.to_owned()).filter(|path| path.is_file()),
@@ -200,19 +191,16 @@ fn own_arguments(data: &Path) -> Vec<String> {
 
 impl Server {
     /// The URL of the server over TCP, for the user with all rights.
-    #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
     /// The URL of the server over its Unix socket.
-    #[must_use]
     pub fn socket_url(&self) -> Url {
         Url { socket: Some(self.socket.clone()), ..self.url.clone() }
     }
 
     /// The name and version of the server.
-    #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }

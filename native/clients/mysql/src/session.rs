@@ -26,9 +26,6 @@ pub struct SqlSession {
 
 impl SqlSession {
     /// Connects to a server.
-    ///
-    /// # Errors
-    /// [`crate::Failure`] of either kind.
     pub async fn open(url: &Url) -> CommandResult<Self> {
         let pool = Pool::new(url.clone(), Vec::new(), 1);
         Ok(Self { lease: pool.lease().await? })
@@ -39,24 +36,17 @@ impl SqlSession {
     }
 
     /// The name and version of the server.
-    #[must_use]
     pub fn version(&self) -> &str {
         self.lease.connection.version()
     }
 
     /// Checks that the server answers.
-    ///
-    /// # Errors
-    /// [`crate::Failure`] of either kind.
     pub async fn ping(&mut self) -> CommandResult<()> {
         self.connection().ping().await
     }
 
     /// Prepares a statement. It keeps the meaning that it has now: after a change of the database or of variables, prepare it again. A MySQL
     /// server from 8.0.22 on also keeps the types of the first values.
-    ///
-    /// # Errors
-    /// [`crate::Failure`] of either kind.
     pub async fn prepare(&mut self, sql: &str) -> CommandResult<Prepared> {
         admit(sql)?;
         self.connection().prepare(sql).await
@@ -140,9 +130,6 @@ impl SqlSession {
 
     /// Reads the answer to the oldest queued request, whose prepared statement is given if it has one, and calls `row` with each row of
     /// all its results. Returns the outcome of the last result.
-    ///
-    /// # Errors
-    /// [`crate::Failure`] of either kind.
     pub async fn answer(&mut self, prepared: Option<&Prepared>, row: impl FnMut(RowView<'_>)) -> CommandResult<Done> {
         let started = self.connection().started(prepared.map(|prepared| prepared.id)).await?;
         self.results(prepared, started, row).await
@@ -180,9 +167,6 @@ impl SqlSession {
 
     /// Inserts rows into columns of a table of the connection's database, all or none of them, and returns their number. Within a
     /// transaction of the connection they become part of it.
-    ///
-    /// # Errors
-    /// [`crate::Failure`] of either kind.
     pub async fn insert_rows(&mut self, table: &str, columns: &[String], rows: &dyn Rows) -> CommandResult<u64> {
         let max_packet = self.lease.pool().max_packet();
         let table = sql::identifier(table);
@@ -200,15 +184,11 @@ pub struct RowView<'a> {
 
 impl RowView<'_> {
     /// The columns of the row.
-    #[must_use]
     pub fn fields(&self) -> &[Field] {
         self.fields
     }
 
     /// Calls `value` with the index of each column and its value. In a result sent as text, dates and times are texts.
-    ///
-    /// # Errors
-    /// [`boundary_bench_kernel::Error::Engine`] for bytes that are no row.
     pub fn visit(&self, mut value: impl FnMut(usize, Cell<'_>)) -> Result<()> {
         let read = if self.is_binary { self.visit_binary(&mut value) } else { self.visit_text(&mut value) };
         read.ok_or_else(|| garbled("row"))

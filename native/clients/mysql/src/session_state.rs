@@ -8,9 +8,6 @@ use crate::effect::{Effect, Kind, significant};
 const CHARSET: &str = "utf8mb4";
 
 /// Checks a statement of the caller's before it is sent, and tells what it does.
-///
-/// # Errors
-/// [`Error::Unsupported`] for one that sets another character set.
 pub(crate) fn admit(sql: &str) -> Result<Effect> {
     let effect = Effect::of(sql);
     check_charset(sql, effect)?;
@@ -19,9 +16,6 @@ pub(crate) fn admit(sql: &str) -> Result<Effect> {
 
 /// Checks that a statement leaves the character sets of the session as they are. Client and results in another character set would be read
 /// and stored as other texts, without an error.
-///
-/// # Errors
-/// [`Error::Unsupported`] if it may set another character set than utf8mb4.
 fn check_charset(sql: &str, effect: Effect) -> Result<()> {
     if effect.kind != Kind::Session {
         return Ok(());

@@ -67,9 +67,6 @@ async fn values(connection: &mut Connection, variables: &str) -> CommandResult<O
 /// Makes sure that the session of a new connection takes and sends UTF-8 with the collation of the URL. Returns the largest packet that
 /// the server takes, if it tells. A server that does not know the collation of the login silently takes another character set. In it,
 /// texts would be stored as other texts.
-///
-/// # Errors
-/// [`Error::Unsupported`] if the server does not have the collation, or no UTF-8.
 pub(crate) async fn settle(connection: &mut Connection, url: &Url) -> CommandResult<Option<usize>> {
     let settings = Settings::ask(connection).await?;
     if settings.has_utf8mb4() && settings.has_collation(url.collation) {

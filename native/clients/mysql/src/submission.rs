@@ -66,7 +66,6 @@ const RESULT_WORDS: usize = 10;
 const MOST_BYTES: usize = 1 << 31;
 
 /// The numbers by which JavaScript knows the layouts of submissions and results, with their names.
-#[must_use]
 pub fn layout() -> Vec<(&'static str, u32)> {
     vec![
         ("RUN", RUN),
@@ -104,9 +103,6 @@ pub enum Submission {
 
 impl Submission {
     /// Reads a submission.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for bytes that are no submission.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut rest = Bytes(bytes);
         let parsed = match rest.u32() {
@@ -243,7 +239,6 @@ const MOST_ADDRESSES: usize = 4 * MOST_SHAPES;
 
 impl Shapes {
     /// The shape with a number, if it is kept.
-    #[must_use]
     pub fn get(&self, number: u32) -> Option<Arc<RowShape>> {
         let known = lock(&self.0);
         let place = number.checked_sub(known.forgotten)?.checked_sub(1)?;
@@ -278,9 +273,6 @@ impl Shapes {
 }
 
 /// Appends results for JavaScript at the end of `target`, a multiple of 8. All their offsets count from there.
-///
-/// # Errors
-/// [`Error::Unsupported`] for results of 2 GiB and more.
 fn write_results(results: &Results, shapes: &Shapes, target: &mut Vec<u8>) -> Result<()> {
     let first = target.len();
     let Results { rows, more, split, requests, further, failed } = results;

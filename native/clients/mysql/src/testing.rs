@@ -9,18 +9,12 @@ use crate::outcome::Results;
 use crate::session::SqlSession;
 
 /// Runs the requests of a batch.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for a batch whose requests have no statement.
 pub async fn run(SqlSession { lease }: &mut SqlSession, batch: &Batch) -> Result<Results> {
     let max_packet = lease.pool().max_packet();
     run_batch(lease, batch, max_packet).await
 }
 
 /// Inserts rows into columns of a table (`table` or `database.table`).
-///
-/// # Errors
-/// The errors of [`SqlSession::insert_rows`].
 pub async fn insert(
     SqlSession { lease }: &mut SqlSession,
     table: &str,

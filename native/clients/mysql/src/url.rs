@@ -46,7 +46,6 @@ impl Collation {
     }
 
     /// The name of the collation in SQL.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::General => "utf8mb4_general_ci",
@@ -143,7 +142,6 @@ impl fmt::Debug for Url {
 
 impl Url {
     /// The URL as a text that [`Url::from_str`] reads, with the password: for this process only.
-    #[must_use]
     pub fn secret_text(&self) -> String {
         let password = self.password.as_deref().map(|password| format!(":{}", encoded(password))).unwrap_or_default();
         let host = bracketed(&self.host);

@@ -47,9 +47,6 @@ enum Route {
 
 impl KvClient {
     /// Connects, logs in, and, unless the URL says it, asks the server whether it belongs to a cluster.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] if the server can't be reached or refuses the login, [`Error::Timeout`].
     pub async fn connect(url: Url, options: KvOptions) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(CONNECT_TIMEOUT);
         let url = Arc::new(url);
@@ -68,7 +65,6 @@ impl KvClient {
     }
 
     /// The same client, with connections to a cluster that `driver` drives. They are opened when they are needed.
-    #[must_use]
     pub fn driven_by(mut self, driver: &'static dyn Driver) -> Self {
         if let Route::Cluster(cluster) = &mut self.route
             && let Some(cluster) = Arc::get_mut(cluster)
@@ -79,7 +75,6 @@ impl KvClient {
     }
 
     /// Another client over the connections of this one, or `None` for a client of a single server.
-    #[must_use]
     pub(crate) fn share(&self) -> Option<Self> {
         let Route::Cluster(cluster) = &self.route else { return None };
         let route = Route::Cluster(Arc::clone(cluster));
@@ -87,7 +82,6 @@ impl KvClient {
     }
 
     /// The places of all servers of the cluster of which the client has heard. Empty for a client of a single server.
-    #[must_use]
     pub fn places(&self) -> Vec<Endpoint> {
         self.cluster().map(Cluster::places).unwrap_or_default()
     }
@@ -100,19 +94,16 @@ impl KvClient {
     }
 
     /// Whether this is a client of a cluster.
-    #[must_use]
     pub fn is_cluster(&self) -> bool {
         matches!(self.route, Route::Cluster(_))
     }
 
     /// Whether an event loop can drive its connection without tasks.
-    #[must_use]
     pub fn is_drivable(&self) -> bool {
         matches!(&self.route, Route::Single(Some(_)))
     }
 
     /// The connection, for a caller who drives it himself, or `None` for a cluster.
-    #[must_use]
     pub fn into_connection(self) -> Option<Connection> {
         match self.route {
             Route::Single(connection) => connection,
@@ -135,9 +126,6 @@ impl KvClient {
     }
 
     /// Adds the commands to the plan, behind its own, as one pipeline. A single server needs no plan.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a pipeline that a cluster can't execute.
     pub(crate) fn plan(&self, commands: &Commands, plan: &mut Plan) -> Result<()> {
         if self.is_cluster() { plan.add(commands) } else { Ok(()) }
     }
@@ -204,25 +192,16 @@ impl KvClient {
     }
 
     /// Runs one command.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] with the server's message, [`Error::Connection`], [`Error::Timeout`].
     pub async fn call<T>(&mut self, arguments: &[&[u8]], read: impl FnOnce(Reply<'_>) -> Result<T>) -> Result<T> {
         self.scratched(|commands| commands.push(arguments.iter().copied()), read).await
     }
 
     /// Reads the value of a key. `read` gets it in place.
-    ///
-    /// # Errors
-    /// The errors of [`KvClient::call`].
     pub async fn get<T>(&mut self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> T) -> Result<T> {
         self.scratched(|commands| commands.get(key), |reply| reply.value().map(read)).await
     }
 
     /// Sets a key to a value.
-    ///
-    /// # Errors
-    /// The errors of [`KvClient::call`].
     pub async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.scratched(|commands| commands.set(key, value), |_| Ok(())).await
     }
@@ -295,9 +274,6 @@ impl KvClient {
 
     /// Sets keys to values. Each MSET is atomic. Many entries become several MSETs, as for [`KvClient::mget`]. Of the
     /// refused MSETs, the one whose first entry comes first gives the error, with that entry's position.
-    ///
-    /// # Errors
-    /// The errors of [`KvClient::call`].
     pub async fn mset<'a>(&mut self, entries: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone) -> Result<()> {
         let groups = if self.is_cluster() {
             Groups::of_slots(entries.clone().map(|(key, value)| (key, key.len() + value.len())))
@@ -324,9 +300,6 @@ impl KvClient {
 
 impl<'a> Reply<'a> {
     /// The reply, unless it is an error.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] with the server's message.
     pub fn checked(self) -> Result<Self> {
         match self {
             Self::Error(text) => Err(server_error(text)),
@@ -335,9 +308,6 @@ impl<'a> Reply<'a> {
     }
 
     /// The value of the reply, `None` for nil. A status counts as a value.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] with the server's message, and for integers and arrays.
     pub fn value(self) -> Result<Option<&'a [u8]>> {
         match self.checked()? {
             Self::Bulk(value) | Self::Status(value) => Ok(Some(value)),

@@ -73,7 +73,6 @@ impl Call {
 
 impl ClusterCalls {
     /// The calls on a client. `None` if it is a client of a single server.
-    #[must_use]
     pub fn new(client: &KvClient) -> Option<Self> {
         let client = Some(client.share()?);
         let calls = FuturesUnordered::new();
@@ -162,7 +161,6 @@ impl ClusterCalls {
     }
 
     /// Takes the results so far, as a frame.
-    #[must_use]
     pub fn take_results(&self) -> Vec<u8> {
         lock(&self.0).results.take()
     }

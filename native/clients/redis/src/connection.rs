@@ -31,9 +31,6 @@ pub struct Connection {
 
 impl Connection {
     /// Connects and logs in, within the usual time-out.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] if the server can't be reached or refuses the login, [`Error::Timeout`].
     pub async fn open(url: &Url) -> Result<Self> {
         Self::open_at(&url.place, url, &Tokio).await
     }
@@ -78,13 +75,11 @@ impl Connection {
     }
 
     /// The place of the server.
-    #[must_use]
     pub fn place(&self) -> &Endpoint {
         &self.place
     }
 
     /// Whether no reply is outstanding. Otherwise the connection is to be dropped.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.busy
     }
@@ -95,15 +90,11 @@ impl Connection {
     }
 
     /// A new session of this connection, for a caller who drives the stream himself.
-    #[must_use]
     pub fn session(&self) -> Session {
         Session::new(self.place.to_string(), self.most_bytes)
     }
 
     /// The stream, for a caller who drives it himself, or `None` if replies are outstanding.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] if the runtime can't release the socket.
     pub fn into_driven(self) -> Result<Option<DrivenStream>> {
         if self.busy {
             return Ok(None);

@@ -58,7 +58,6 @@ fn no_answer(time: Duration) -> Error {
 }
 
 /// The error for an error reply of the server.
-#[must_use]
 pub fn server_error(text: &[u8]) -> Error {
     engine_error(String::from_utf8_lossy(text).into_owned())
 }

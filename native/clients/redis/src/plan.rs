@@ -33,10 +33,6 @@ struct Open {
 
 impl Plan {
     /// Adds the commands of one pipeline to the plan, behind its own.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] and [`Error::InvalidArgument`] for a pipeline that can't be executed by a cluster as it is meant. The plan
-    /// is unchanged then.
     pub(crate) fn add(&mut self, commands: &Commands) -> Result<()> {
         let start = self.steps.len();
         self.steps.reserve(commands.len() - start);

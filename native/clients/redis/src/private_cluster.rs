@@ -42,10 +42,6 @@ pub struct PrivateCluster {
 impl PrivateCluster {
     /// Starts the masters with further settings (`--name value`), gives each its slots, and waits until all know each other.
     /// Blocks while a process starts, so it needs a thread that may.
-    ///
-    /// # Errors
-    /// The errors of [`Server::start`], and [`Error::Engine`] if the servers are older than Redis 7.0. Their clusters can't
-    /// choose the port of the bus between them.
     pub async fn start(program: Option<&Path>, settings: &[&str], cancel: &CancelToken) -> Result<Self> {
         let mut masters = Vec::new();
         let mut bus_ports = Vec::new();
@@ -86,19 +82,16 @@ impl PrivateCluster {
     }
 
     /// The URL of the first master. It says that the master is one of a cluster.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("{}?cluster=true", self.masters[0].url())
     }
 
     /// The masters, in the order of their slots.
-    #[must_use]
     pub fn masters(&self) -> &[Server] {
         &self.masters
     }
 
     /// The way in which the first master ended by itself, or `None` while all run and once they were stopped.
-    #[must_use]
     pub fn ending(&self) -> Option<String> {
         self.masters.iter().find_map(|master| master.ending())
     }

@@ -67,7 +67,6 @@ pub struct Commands {
 
 impl Commands {
     /// An empty list of commands.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -85,25 +84,21 @@ impl Commands {
     }
 
     /// The number of commands.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Whether there are no commands.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
     /// The bytes of all commands, in wire format.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The bytes of the command at a position, in wire format.
-    #[must_use]
     pub fn command(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.bytes[start..self.ends[index]]
@@ -173,7 +168,6 @@ pub(crate) type CommandOutcome<'reply, 'error> = std::result::Result<Reply<'repl
 
 impl<'a> Reply<'a> {
     /// Reads the reply that the bytes begin with, and returns the bytes behind it, or `None` if they hold no whole reply.
-    #[must_use]
     pub fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (kind, rest) = bytes.split_first()?;
         match kind {
@@ -218,13 +212,11 @@ pub struct Items<'a> {
 
 impl<'a> Items<'a> {
     /// The number of replies left.
-    #[must_use]
     pub fn count_left(&self) -> usize {
         self.count
     }
 
     /// The bytes of the replies left, in wire format.
-    #[must_use]
     pub fn bytes_left(&self) -> &'a [u8] {
         self.bytes
     }
@@ -399,7 +391,6 @@ impl Default for ReplyBuffer {
 
 impl ReplyBuffer {
     /// A buffer that refuses replies of more than `most_bytes`.
-    #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         Self { bytes: vec![0; BUFFER_BYTES], start: 0, end: 0, scanner: Scanner::new(most_bytes) }
     }
@@ -439,9 +430,6 @@ impl ReplyBuffer {
     }
 
     /// The next reply in wire format, if it is whole. [`Reply`] can then read it.
-    ///
-    /// # Errors
-    /// The errors of [`ReplyBuffer::next_reply`].
     pub fn next_bytes(&mut self) -> Result<Option<&[u8]>> {
         if self.start == self.end {
             return Ok(None);

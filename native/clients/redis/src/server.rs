@@ -37,9 +37,6 @@ pub struct Server {
 }
 
 /// The server's program: the one given, or the first of `valkey-server` and `redis-server` that is found.
-///
-/// # Errors
-/// [`Error::NotInstalled`] with what to do.
 pub fn executable(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(program) = given {
         return Ok(program.to_owned());
@@ -55,17 +52,11 @@ pub fn executable(given: Option<&Path>) -> Result<PathBuf> {
 
 impl Server {
     /// Starts a server: the program, or the first of `valkey-server` and `redis-server` that is found.
-    ///
-    /// # Errors
-    /// [`Error::NotInstalled`] if none is found, [`Error::Engine`] with the server's own message when it does not start.
     pub fn start(program: Option<&Path>, cancel: &CancelToken) -> Result<Self> {
         Self::start_with(program, &[], cancel)
     }
 
     /// Starts a server as [`Server::start`] does, with further settings (`--name value`).
-    ///
-    /// # Errors
-    /// The errors of [`Server::start`].
     pub fn start_with(program: Option<&Path>, settings: &[&str], cancel: &CancelToken) -> Result<Self> {
         let program = executable(program)?;
         let folder = ServerFolder::new(crate::NAME)?;
@@ -89,19 +80,16 @@ impl Server {
     }
 
     /// The URL of the server over TCP.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
     /// The URL of the server over its Unix socket.
-    #[must_use]
     pub fn unix_url(&self) -> String {
         format!("redis+unix://{}", self.socket.display())
     }
 
     /// The port of the server on the loopback.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }

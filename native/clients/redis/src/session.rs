@@ -67,7 +67,6 @@ impl Driven for Session {
 
 impl Session {
     /// A session with the server at `place`. Errors name the place. Replies of more than `most_bytes` are refused.
-    #[must_use]
     pub fn new(place: String, most_bytes: usize) -> Self {
         Self {
             place,
@@ -187,7 +186,6 @@ impl Session {
     }
 
     /// The error for a connection that was lost.
-    #[must_use]
     pub fn lost(&self, error: &std::io::Error) -> Error {
         lost(&self.place, error)
     }

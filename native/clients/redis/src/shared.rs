@@ -101,9 +101,6 @@ impl Slot {
 
 impl SharedKvClient {
     /// Connects as [`KvClient::connect`] does, with the time-out of each pipeline in the options.
-    ///
-    /// # Errors
-    /// The errors of [`KvClient::connect`].
     pub async fn connect(url: Url, options: KvOptions) -> Result<Self> {
         let client = KvClient::connect(url, options).await?;
         let queue = Arc::new(Queue::default());
@@ -112,17 +109,11 @@ impl SharedKvClient {
     }
 
     /// Reads the value of a key. `read` gets it in place.
-    ///
-    /// # Errors
-    /// The errors of [`KvClient::call`].
     pub async fn get<T>(&mut self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> T) -> Result<T> {
         self.call(|commands| commands.get(key), read).await
     }
 
     /// Sets a key to a value.
-    ///
-    /// # Errors
-    /// The errors of [`KvClient::call`].
     pub async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.call(|commands| commands.set(key, value), |_| ()).await
     }

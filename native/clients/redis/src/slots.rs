@@ -14,7 +14,6 @@ static CRC: LazyLock<[u16; 256]> = LazyLock::new(|| {
 });
 
 /// The slot of a key: of its hash tag, the text in its first braces, if that is not empty.
-#[must_use]
 pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
         let rest = &key[open + 1..];

@@ -32,7 +32,6 @@ pub const STATEFUL: &[&str] = &[
 ];
 
 /// The error of a command that a shared connection never takes. Both words in capitals.
-#[must_use]
 pub fn refusal(name: &str, first_argument: &str) -> Option<Error> {
     let (what, remedy) = match (name, first_argument) {
         (
@@ -80,10 +79,6 @@ pub(crate) struct Transactions {
 
 impl Transactions {
     /// The place of the next command, whose name is in capitals.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a MULTI in another one and for an end without a MULTI, [`Error::InvalidArgument`] for arguments that
-    /// the server would refuse: a transaction whose end is refused stays open.
     pub(crate) fn next(&mut self, name: &[u8], has_arguments: impl FnOnce() -> bool) -> Result<TransactionPart> {
         if matches!(name, b"MULTI" | b"EXEC" | b"DISCARD" | b"UNWATCH") && has_arguments() {
             let name = String::from_utf8_lossy(name);
@@ -116,9 +111,6 @@ impl Transactions {
     }
 
     /// Checks that no transaction is open behind the last command.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if one is.
     pub(crate) fn end(&self) -> Result<()> {
         match self {
             Self { in_multi: true, .. } => Err(unbalanced("a MULTI has no EXEC or DISCARD behind it")),

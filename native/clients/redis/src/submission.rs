@@ -56,7 +56,6 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// All arguments of the request.
-    #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
         Arguments { lengths: self.lengths, bytes: self.bytes }
     }
@@ -84,9 +83,6 @@ impl<'a> Request<'a> {
 
     /// Checks that a checked pipeline leaves its connection as it was if the server executes it, and returns the commands that must
     /// not be refused for that, by their positions. Does nothing for other requests.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if it would not, [`Error::InvalidArgument`] for arguments that the server would refuse.
     pub(crate) fn check(&self) -> Result<Vec<(usize, Hinge)>> {
         let mut hinges = Vec::new();
         if self.kind != RequestKind::CheckedPipeline {
@@ -203,7 +199,6 @@ enum EntryKind {
 }
 
 /// The numbers by which JavaScript knows the layouts of submissions and results, with their names.
-#[must_use]
 pub fn layout() -> Vec<(&'static str, u32)> {
     vec![
         ("REQUEST_WORDS", word(REQUEST_WORDS)),
@@ -316,7 +311,6 @@ impl Entered {
     }
 
     /// Whether there are no entries.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }

@@ -96,9 +96,6 @@ pub struct Aggregate {
 
 impl Aggregation {
     /// Checks the type of the filter's value.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for an integer if prices are compared, or for a real number if integers are.
     pub fn validate(&self) -> Result<()> {
         let fits = |filter: &Filter| matches!(filter.value, Number::Real(_)) == (filter.column == Column::Price);
         if self.filter.is_none_or(|filter| fits(&filter)) {
@@ -112,7 +109,6 @@ impl Aggregation {
 
 impl Aggregate {
     /// The aggregate of no rows.
-    #[must_use]
     pub fn none(column: Column) -> Self {
         let sum = if column == Column::Price { Sum::Real(0.0) } else { Sum::Integer(0) };
         Self { count: 0, sum, min: None, max: None }

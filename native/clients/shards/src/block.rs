@@ -60,7 +60,6 @@ pub struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// One row as columns.
-    #[must_use]
     pub fn of_row(row: &'a Row) -> Self {
         Self {
             keys: std::slice::from_ref(&row.key),
@@ -72,9 +71,6 @@ impl<'a> Columns<'a> {
     }
 
     /// The rows of a batch.
-    ///
-    /// # Errors
-    /// [`Error::SchemaMismatch`] for other columns, or a null.
     pub fn of_batch(batch: &'a RecordBatch) -> Result<Self> {
         let same =
             batch.schema_ref().fields().len() == SCHEMA.fields().len()
@@ -102,19 +98,16 @@ impl<'a> Columns<'a> {
     }
 
     /// The number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Whether there are no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
     /// The rows from `start` to before `end`.
-    #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Self {
         Self {
             keys: &self.keys[start..end],
@@ -126,7 +119,6 @@ impl<'a> Columns<'a> {
     }
 
     /// The row at `index`.
-    #[must_use]
     pub fn row(&self, index: usize) -> Row {
         let payload = &self.payloads[index * PAYLOAD_BYTES..];
         Row {
@@ -148,7 +140,6 @@ impl<'a> Columns<'a> {
     }
 
     /// The wrapping sum of the hashes of all rows. It reads every value.
-    #[must_use]
     pub fn checksum(&self) -> u32 {
         let payloads = self.payloads.as_chunks::<PAYLOAD_BYTES>().0;
         let rows = self.keys.iter().zip(self.quantities).zip(self.prices).zip(self.updated_at).zip(payloads);
@@ -176,9 +167,6 @@ fn payload_sum(payload: &[u8; PAYLOAD_BYTES]) -> u32 {
 }
 
 /// The rows in packed bytes.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] if the bytes are not a multiple of [`ROW_BYTES`].
 pub(crate) fn whole_rows(packed: &[u8]) -> Result<&[[u8; ROW_BYTES]]> {
     let (rows, rest) = packed.as_chunks();
     if rest.is_empty() {
@@ -188,9 +176,6 @@ pub(crate) fn whole_rows(packed: &[u8]) -> Result<&[[u8; ROW_BYTES]]> {
 }
 
 /// Converts packed rows to a block.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] if the bytes are not a multiple of [`ROW_BYTES`].
 pub fn unpack(packed: &[u8]) -> Result<Block> {
     let rows = whole_rows(packed)?;
     let mut block = Block::with_capacity(rows.len());
@@ -199,9 +184,6 @@ pub fn unpack(packed: &[u8]) -> Result<Block> {
 }
 
 /// The rows in these columns as an Arrow batch. Missing rows are null in all columns but the key.
-///
-/// # Errors
-/// [`Error::Internal`] if Arrow refuses the columns. That is a defect.
 pub(crate) fn batch_of(
     schema: &SchemaRef,
     [keys, quantities, prices, updated_at, payloads]: [Buffer; 5],
@@ -241,26 +223,22 @@ impl Clone for Block {
 
 impl Block {
     /// An empty block with room for at least `rows` rows. Its memory is not touched before it is filled.
-    #[must_use]
     pub fn with_capacity(rows: usize) -> Self {
         let capacity = rows.next_multiple_of(ROW_STEP).max(ROW_STEP);
         Self { memory: MutableBuffer::from_len_zeroed(capacity * ROW_BYTES), capacity, len: 0 }
     }
 
     /// The number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Whether no further row fits.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.len == self.capacity
     }
@@ -276,7 +254,6 @@ impl Block {
     }
 
     /// The rows, borrowed.
-    #[must_use]
     pub fn columns(&self) -> Columns<'_> {
         let (capacity, len) = (self.capacity, self.len);
         let (long, short) = (self.memory.typed_data::<i64>(), self.memory.typed_data::<i32>());
@@ -292,7 +269,6 @@ impl Block {
     }
 
     /// The row at `index`.
-    #[must_use]
     pub fn row(&self, index: usize) -> Row {
         self.columns().row(index)
     }
@@ -355,7 +331,6 @@ impl Block {
     }
 
     /// The same rows in a block of the smallest capacity.
-    #[must_use]
     pub(crate) fn fitting(self: &Arc<Self>) -> Arc<Self> {
         if self.len.next_multiple_of(ROW_STEP) >= self.capacity {
             return Arc::clone(self);
@@ -366,9 +341,6 @@ impl Block {
     }
 
     /// The rows as an Arrow batch over the same memory.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if Arrow refuses the columns. That is a defect.
     pub fn to_batch(self: &Arc<Self>) -> Result<RecordBatch> {
         let memory = Buffer::from(self.to_shared());
         let column = |column| memory.slice_with_length(OFFSETS[column] * self.capacity, WIDTHS[column] * self.len);

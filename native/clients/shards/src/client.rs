@@ -138,7 +138,6 @@ impl ShardClient {
 
     /// A client of the same shards over its own connections. tokio makes them at their first use and drives them. Call it within a
     /// tokio runtime.
-    #[must_use]
     pub fn apart(&self) -> Self {
         let apart = self.shards.iter().map(|shard| match shard {
             Shard::Direct(store) => Shard::Direct(Arc::clone(store)),
@@ -148,19 +147,16 @@ impl ShardClient {
     }
 
     /// The number of shards.
-    #[must_use]
     pub fn shards(&self) -> u32 {
         shard_number(self.shards.len())
     }
 
     /// The store of the key's shard if it is in this process, so that it can be called without a task.
-    #[must_use]
     pub fn direct(&self, key: i64) -> Option<&Arc<dyn Store>> {
         self.shard(key).store()
     }
 
     /// Whether all shards are in the memory of this process: then no call waits for the disk or the network.
-    #[must_use]
     pub fn is_in_memory(&self) -> bool {
         self.shards.iter().all(|shard| shard.store().is_some_and(|store| !store.is_persistent()))
     }
@@ -174,9 +170,6 @@ impl ShardClient {
     }
 
     /// The number of rows of each shard, and the `total_rows` of its population if it was populated.
-    ///
-    /// # Errors
-    /// The error of a shard, with the shard's name.
     pub async fn describe(&self) -> Result<Vec<(u64, Option<u64>)>> {
         let described = self.shards.iter().map(|shard| async {
             match shard {
@@ -191,9 +184,6 @@ impl ShardClient {
     }
 
     /// The row of a key.
-    ///
-    /// # Errors
-    /// The error of the key's shard, with the shard's name.
     pub async fn get(&self, key: i64) -> Result<Option<Row>> {
         match self.shard(key) {
             Shard::Direct(store) => store.get(key),
@@ -202,9 +192,6 @@ impl ShardClient {
     }
 
     /// The rows of several keys. Their shards are called at the same time. If a shard fails, the rows of the others are still returned.
-    ///
-    /// # Errors
-    /// [`Error::NotEnoughMemory`] if the rows of very many keys do not fit. [`Error::Unsupported`] for more than ten million keys.
     pub async fn multi_get(&self, keys: &[i64]) -> Result<MultiGet> {
         if keys.len() > MANY_KEYS {
             check_rows(keys.len() as u64)?;
@@ -255,9 +242,6 @@ impl ShardClient {
     }
 
     /// Writes a row, replacing the one with its key if there is one.
-    ///
-    /// # Errors
-    /// The error of the row's shard, with the shard's name.
     pub async fn put(&self, row: &Row) -> Result<()> {
         match self.shard(row.key) {
             Shard::Direct(store) => store.put(Columns::of_row(row)),
@@ -266,10 +250,6 @@ impl ShardClient {
     }
 
     /// Writes packed rows, each of [`ROW_BYTES`], to all shards at the same time.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the bytes are not a multiple of [`ROW_BYTES`], else the error of the first shard that failed,
-    /// with the shard's name. The rows of the other shards are written then.
     pub async fn put_many(&self, packed: &[u8]) -> Result<()> {
         let rows = whole_rows(packed)?;
         let groups = self.groups(rows.iter().map(|row| i64::from_le_bytes(*row.first_chunk().unwrap_or(&[0; 8]))));
@@ -296,9 +276,6 @@ impl ShardClient {
     }
 
     /// Sums over a column, in all shards at the same time. Only the sums are transferred.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for an invalid aggregation, else the error of a shard, with the shard's name.
     pub async fn aggregate(&self, aggregation: &Aggregation) -> Result<Aggregate> {
         aggregation.validate()?;
         let asked = self.shards.iter().filter_map(|shard| match shard {
@@ -323,9 +300,6 @@ impl ShardClient {
     }
 
     /// The same sums, computed in this process from a scan of all rows: the comparison that shows what push-down saves.
-    ///
-    /// # Errors
-    /// The errors of [`ShardClient::aggregate`].
     pub async fn aggregate_here(&self, aggregation: &Aggregation) -> Result<Aggregate> {
         aggregation.validate()?;
         let mut all = Aggregate::none(aggregation.column);

@@ -20,9 +20,6 @@ impl From<&Row> for proto::Row {
 }
 
 /// Converts a received row.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] if there is no row, and for a payload of another size.
 pub fn row(row: Option<&proto::Row>) -> Result<Row> {
     let row = row.ok_or_else(|| Error::InvalidArgument("there is no row in the request".to_owned()))?;
     let payload = <[u8; PAYLOAD_BYTES]>::try_from(row.payload.as_ref()).map_err(|_| {
@@ -128,7 +125,6 @@ impl From<&Aggregate> for proto::AggregateResponse {
 }
 
 /// Converts the received sums over a column.
-#[must_use]
 pub fn aggregate(column: Column, response: &proto::AggregateResponse) -> Aggregate {
     let sum = if column == Column::Price {
         Sum::Real(response.real_sum)

@@ -26,9 +26,6 @@ static FRAMED: LazyLock<SchemaRef> = LazyLock::new(|| {
 });
 
 /// The same rows, in the same memory, with payloads of the type `Binary`.
-///
-/// # Errors
-/// [`Error::SchemaMismatch`] for other columns, [`Error::Unsupported`] for more rows than the 31-bit offsets of payloads allow.
 pub fn with_binary_payloads(rows: &RecordBatch) -> Result<RecordBatch> {
     if rows.num_rows() > MOST_ROWS {
         return Err(Error::Unsupported(format!(

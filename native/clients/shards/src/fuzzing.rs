@@ -25,7 +25,6 @@ pub fn batches(messages: Vec<(Bytes, Bytes)>) -> (Vec<RecordBatch>, Result<()>) 
 }
 
 /// The messages of a scan of these blocks.
-#[must_use]
 pub fn messages(blocks: &[Arc<Block>]) -> Vec<(Bytes, Bytes)> {
     let messages = blocks.iter().map(|block| (block_header(block), block.to_shared()));
     messages.chain([(end_message(), Bytes::new())]).collect()

@@ -148,9 +148,6 @@ impl MessageReader {
     }
 
     /// Checks that the stream has been read to its end.
-    ///
-    /// # Errors
-    /// [`Error::InvalidIpc`] if the end has not been read.
     pub(crate) fn finish(&self) -> Result<()> {
         // A stream cut between two messages can't be told from one that ends, except by its end message.
         if self.ended { Ok(()) } else { Err(Error::InvalidIpc("it broke off before its end".to_owned())) }

@@ -28,7 +28,6 @@ pub struct LocalStore {
 
 impl LocalStore {
     /// Registers a store under a new number.
-    #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         let mut stores = lock(&STORES);
         stores.last = stores.last.wrapping_add(1);
@@ -38,13 +37,11 @@ impl LocalStore {
     }
 
     /// The text that names the store in a client's URL, such as `local:7`.
-    #[must_use]
     pub fn place(&self) -> String {
         format!("{LOCAL}{}", self.number)
     }
 
     /// The store.
-    #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
@@ -59,9 +56,6 @@ impl Drop for LocalStore {
 }
 
 /// Parses the place of a shard: `local:7` is a store of this process, anything else the address of a server.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a store that does not exist.
 pub fn place_of(text: &str) -> Result<ShardLocation> {
     let Some(number) = text.strip_prefix(LOCAL) else { return Ok(ShardLocation::Remote(text.to_owned())) };
     let stores = lock(&STORES);

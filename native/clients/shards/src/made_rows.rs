@@ -18,13 +18,11 @@ pub struct MadeRows {
 
 impl MadeRows {
     /// The rows of shard `shard` of `shards`, out of `total_rows` rows over all shards.
-    #[must_use]
     pub fn new(shard: u32, shards: u32, total_rows: u64) -> Self {
         Self { shard, shards, next: 0, end: total_rows.cast_signed().max(0), keys: Vec::new() }
     }
 
     /// The number of rows that are left.
-    #[must_use]
     pub fn count_rows(&self) -> u64 {
         (self.next..self.end).filter(|key| shard_of_hash(key_hash(*key), self.shards) == self.shard).count() as u64
     }
@@ -35,7 +33,6 @@ impl MadeRows {
     }
 
     /// The rows that are left, with their messages made now.
-    #[must_use]
     pub fn into_batches(self) -> ShardBatches<Vec<ArrowMessage>> {
         ShardBatches { rows: self.count_rows(), messages: self.into_messages().collect() }
     }
@@ -64,7 +61,6 @@ impl Iterator for MadeRows {
 }
 
 /// The checksum of all made rows with the keys from 0 to `total_rows`.
-#[must_use]
 pub fn made_checksum(total_rows: u64) -> u32 {
     (0..total_rows).fold(0, |sum, key| sum.wrapping_add(made_hash(key.cast_signed())))
 }

@@ -74,7 +74,6 @@ impl Default for MemoryStore {
 
 impl MemoryStore {
     /// An empty store.
-    #[must_use]
     pub fn new() -> Self {
         Self::for_rows(0)
     }

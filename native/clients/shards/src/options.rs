@@ -113,9 +113,6 @@ impl ShardOptions {
     }
 
     /// Opens the store of the shard.
-    ///
-    /// # Errors
-    /// The errors of [`PersistentStore::open`], and of [`Self::validate`].
     pub fn open(&self) -> Result<Arc<dyn Store>> {
         self.validate()?;
         Ok(match &self.data_dir {

@@ -66,10 +66,6 @@ fn failed(error: &fjall::Error) -> Error {
 
 impl PersistentStore {
     /// Opens the directory of a shard, or makes it.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a directory with other contents. [`Error::Io`] if the directory or its manifest can't be
-    /// read or written. [`Error::Engine`] with fjall's own message, also if another process has the directory open.
     pub fn open(folder: &Path, shard: u32, shards: u32) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|error| io_error(folder, error))?;
         let manifest = if let Some(manifest) = Manifest::read(folder)? {

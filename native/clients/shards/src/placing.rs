@@ -1,7 +1,6 @@
 //! The shard of a key, in 32-bit arithmetic, so that a client in any language computes the same. The proto describes it.
 
 /// Spreads the bits of an integer with the 32-bit finaliser of `MurmurHash3`.
-#[must_use]
 pub(crate) const fn mix(mut bits: u32) -> u32 {
     bits ^= bits >> 16;
     bits = bits.wrapping_mul(0x85eb_ca6b);
@@ -11,7 +10,6 @@ pub(crate) const fn mix(mut bits: u32) -> u32 {
 }
 
 /// The hash that places a key.
-#[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "the halves are taken on purpose")]
 pub const fn key_hash(key: i64) -> u32 {
     let key = key.cast_unsigned();
@@ -19,7 +17,6 @@ pub const fn key_hash(key: i64) -> u32 {
 }
 
 /// The shard of a key, out of `shards`.
-#[must_use]
 pub const fn shard_of(key: i64, shards: u32) -> u32 {
     shard_of_hash(key_hash(key), shards)
 }

@@ -70,7 +70,6 @@ impl MadeValues {
 
 impl Row {
     /// The benchmarks' row of a key.
-    #[must_use]
     pub fn made(key: i64) -> Self {
         let made = MadeValues::of(key, key_hash(key));
         let mut words = [0; PAYLOAD_WORDS];
@@ -83,7 +82,6 @@ impl Row {
     }
 
     /// The row as packed bytes.
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; ROW_BYTES] {
         let mut bytes = [0; ROW_BYTES];
         bytes[..8].copy_from_slice(&self.key.to_le_bytes());
@@ -95,7 +93,6 @@ impl Row {
     }
 
     /// Decodes a packed row.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8; ROW_BYTES]) -> Self {
         let (key, rest) = take(bytes);
         let (quantity, rest) = take(rest);
@@ -112,7 +109,6 @@ impl Row {
     }
 
     /// The hash of the row, a summand of checksums.
-    #[must_use]
     pub fn hash(&self) -> u32 {
         let bytes = self.to_bytes();
         let words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
@@ -126,7 +122,6 @@ pub(crate) fn take<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
 }
 
 /// The hash of the benchmarks' row of a key, computed without making the row.
-#[must_use]
 pub fn made_hash(key: i64) -> u32 {
     // The sum of the weights 15, 17, ... 99 of the payload's words, and the sum of each weight times its word's number.
     const WEIGHTS: u32 = weights().0;

@@ -21,7 +21,6 @@ const AHEAD: usize = 2;
 
 impl SentBatches {
     /// The rows that will be sent, and their sender. Drop it after the last message.
-    #[must_use]
     pub fn new(rows: u64) -> (mpsc::Sender<ArrowMessage>, Self) {
         let (sender, receiver) = mpsc::channel(AHEAD);
         (sender, Self { rows, messages: ReceiverStream::new(receiver) })

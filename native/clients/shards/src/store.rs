@@ -36,15 +36,9 @@ pub trait Store: Send + Sync {
     fn rows(&self) -> u64;
 
     /// The row of a key, or `None` if there is none.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] if the store on disk fails.
     fn get(&self, key: i64) -> Result<Option<Row>>;
 
     /// Calls `each` with the index of each key that has a row, and with the row.
-    ///
-    /// # Errors
-    /// The errors of [`Store::get`].
     fn multi_get(&self, keys: &[i64], each: &mut EachRow<'_>) -> Result<()> {
         for (index, key) in keys.iter().enumerate() {
             if let Some(row) = self.get(*key)? {
@@ -56,27 +50,17 @@ pub trait Store: Send + Sync {
 
     /// Writes rows, and overwrites rows with the same keys. Of several rows with one key the last one counts. A persistent store
     /// has them on the disk when this returns.
-    ///
-    /// # Errors
-    /// [`Error::NotEnoughMemory`] in memory, [`Error::Engine`] if the store on disk fails.
     fn put(&self, rows: Columns<'_>) -> Result<()>;
 
     /// All rows as blocks, in no particular order. Each block is consistent in itself.
     fn scan(&self) -> Blocks;
 
     /// Sums over a column of the rows that pass a filter.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for an invalid aggregation, [`Error::Cancelled`], [`Error::Engine`] if the store on disk fails.
     fn aggregate(&self, aggregation: &Aggregation, cancel: &CancelToken) -> Result<Aggregate>;
 
     /// Replaces all rows by the batches that `next` returns until `None`. They must hold as many rows as announced, with
     /// ascending keys in a persistent store. The new rows take effect all at once, after the last. After an error nothing has
     /// changed. While `next` waits, other threads may call any method, also this one.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if there are rows and `replace` is false, and for other rows than announced. [`Error::NotEnoughMemory`]
-    /// before the first row. The errors of `next`. [`Error::Engine`] if the store on disk fails.
     fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()>;
 
     /// The rows of all shards together in the last completed population, or `None` before one.
@@ -88,9 +72,6 @@ pub trait Store: Send + Sync {
 
 impl Population {
     /// Checks that the store is empty or may be replaced.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if it has rows and `replace` is false.
     pub(crate) fn check_empty(&self, rows: u64) -> Result<()> {
         if rows == 0 || self.replace {
             return Ok(());
@@ -99,17 +80,11 @@ impl Population {
     }
 
     /// Checks that no more rows were received than announced.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for more rows.
     pub(crate) fn check_not_more(&self, received: u64) -> Result<()> {
         if received <= self.rows { Ok(()) } else { self.check_received(received) }
     }
 
     /// Checks that as many rows were received as announced.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for another number of rows.
     pub(crate) fn check_received(&self, received: u64) -> Result<()> {
         if received == self.rows {
             return Ok(());
@@ -119,9 +94,6 @@ impl Population {
 }
 
 /// The number of all rows and the wrapping sum of their hashes.
-///
-/// # Errors
-/// The errors of the blocks of [`Store::scan`].
 pub fn checksum(store: &dyn Store) -> Result<(u64, u32)> {
     store.scan().try_fold((0, 0), |(rows, sum): (u64, u32), block| {
         let block = block?;

@@ -41,7 +41,6 @@ impl Picked {
     }
 
     /// The number of values.
-    #[must_use]
     pub fn len(&self) -> usize {
         match self {
             Self::Texts { nulls, .. } | Self::Numbers { nulls, .. } => nulls.len(),
@@ -49,7 +48,6 @@ impl Picked {
     }
 
     /// Whether there are no values.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -66,7 +64,6 @@ impl Picked {
     }
 
     /// The most bytes that [`Picked::write`] appends.
-    #[must_use]
     pub fn frame_bytes(&self) -> usize {
         // The four header words, and the padding of each part.
         const AROUND: usize = 16 + 3 * size_of::<f64>();

@@ -36,7 +36,6 @@ enum Position {
 
 impl Rows {
     /// A reader of the rows in the entry `array`, with the paths to pick out of each.
-    #[must_use]
     pub fn new(array: &str, paths: Paths) -> Self {
         Self { array: array.to_owned(), paths, place: Position::Before, pending: Vec::new(), lines: 0 }
     }
@@ -64,9 +63,6 @@ impl Rows {
     }
 
     /// Ends the input.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the JSON ends early.
     pub fn finish(&self) -> Result<()> {
         if self.place == Position::Over { Ok(()) } else { Err(malformed(Problem::Ends, &self.pending, self.lines)) }
     }

@@ -16,17 +16,11 @@ use crate::points::{FieldKind, FieldList, Points, ShapeIndex, place_of};
 use crate::{Error, ReadOptions, Result};
 
 /// Reads the points of a body.
-///
-/// # Errors
-/// [`Error::Parse`] with the line and the column in bytes, [`Error::TooManyPoints`] above the limit.
 pub fn parse_lines<'a>(body: &'a [u8], options: &ReadOptions) -> Result<Points<'a>> {
     parse_lines_into(body, options, Points::default())
 }
 
 /// Reads the points of a body as [`parse_lines`] does, and reuses the memory of other points.
-///
-/// # Errors
-/// The errors of [`parse_lines`].
 pub fn parse_lines_into<'a>(body: &'a [u8], options: &ReadOptions, memory: Points<'a>) -> Result<Points<'a>> {
     let text = std::str::from_utf8(body).map_err(|error| not_utf8(body, error.valid_up_to()))?;
     let parser = Parser {

@@ -17,10 +17,6 @@ pub struct LineHead {
 
 impl LineHead {
     /// The head of the lines of a series and field.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a name that line protocol can't express: an empty one, one with a line break, or one that
-    /// ends with a backslash. Also for a tag that is there twice.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
         check_tags(tags)?;
         let mut head = Vec::new();
@@ -40,7 +36,6 @@ impl LineHead {
     }
 
     /// The room that writing this many lines needs, in bytes.
-    #[must_use]
     pub fn most_bytes(&self, lines: usize) -> usize {
         lines * self.most_line_bytes() + HEAD_CHUNK
     }
@@ -73,9 +68,6 @@ pub fn write_columns(out: &mut Vec<u8>, head: &LineHead, values: &[f64], timesta
 }
 
 /// Writes a line for each value at the start of `out`, and returns their length. `out` has room for [`LineHead::most_bytes`].
-///
-/// # Errors
-/// The errors of [`write_columns`], and [`Error::InvalidArgument`] if `out` is too short.
 pub fn put_columns(out: &mut [u8], head: &LineHead, values: &[f64], timestamps: Option<&[i64]>) -> Result<usize> {
     check_columns(values, timestamps, out, head.most_bytes(values.len()))?;
     let mut at = 0;
@@ -111,10 +103,6 @@ pub(crate) fn check_columns(values: &[f64], timestamps: Option<&[i64]>, out: &[u
 }
 
 /// Appends the line of a point, with its time in nanoseconds.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a name or value that line protocol can't express, as in [`LineHead::new`] and
-/// [`write_columns`].
 pub fn push_point(out: &mut Vec<u8>, point: &Point<'_, '_>) -> Result<()> {
     let series = point.series();
     push_name(out, &series.measurement(), "measurement", b", ")?;

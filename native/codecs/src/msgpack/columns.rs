@@ -31,16 +31,12 @@ pub struct ColumnsHead<'a> {
 
 impl<'a> ColumnsHead<'a> {
     /// The key of the series.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a tag that is there twice. A decoded head never has one.
     pub fn series(&self) -> Result<SeriesKey<'static>> {
         let borrowed = |(name, value): &(&'a str, &'a str)| (Cow::Borrowed(*name), Cow::Borrowed(*value));
         Ok(SeriesKey::of(self.measurement, &mut self.tags.iter().map(borrowed).collect::<Vec<_>>())?)
     }
 
     /// The field of the points.
-    #[must_use]
     pub fn shape(&self) -> Shape<'a> {
         let fields = vec![(Cow::Borrowed(self.field), FieldKind::Float)];
         Shape { measurement: Cow::Borrowed(self.measurement), fields }
@@ -67,13 +63,11 @@ pub struct ColumnBuffers {
 
 impl ColumnBuffers {
     /// The values that were decoded last.
-    #[must_use]
     pub fn last_values(&self) -> &[f64] {
         &self.values
     }
 
     /// The timestamps that were decoded last.
-    #[must_use]
     pub fn last_timestamps(&self) -> &[i64] {
         &self.timestamps
     }
@@ -81,7 +75,6 @@ impl ColumnBuffers {
 
 impl ColumnarBatch<'_> {
     /// Releases the memory for reuse.
-    #[must_use]
     pub fn recycle(self) -> ColumnBuffers {
         ColumnBuffers { values: self.values, timestamps: self.timestamps }
     }
@@ -90,15 +83,9 @@ impl ColumnarBatch<'_> {
 /// Provides the memory that numbers are decoded into.
 pub trait ColumnSink {
     /// The memory for this many values.
-    ///
-    /// # Errors
-    /// An error if there is no memory for them.
     fn values(&mut self, count: usize) -> Result<&mut [f64]>;
 
     /// The memory for this many timestamps.
-    ///
-    /// # Errors
-    /// An error if there is no memory for them.
     fn timestamps(&mut self, count: usize) -> Result<&mut [i64]>;
 }
 
@@ -120,9 +107,6 @@ impl ColumnSink for ColumnBuffers {
 }
 
 /// Decodes columns into reused memory. Bytes behind them are not read.
-///
-/// # Errors
-/// [`Error::Parse`] with the byte, [`Error::TooManyPoints`] above the limit.
 pub fn decode_columns(bytes: &[u8], mut buffers: ColumnBuffers, most_points: usize) -> Result<ColumnarBatch<'_>> {
     let head = decode_columns_into(bytes, &mut buffers, most_points)?;
     let ColumnBuffers { mut values, mut timestamps } = buffers;
@@ -132,9 +116,6 @@ pub fn decode_columns(bytes: &[u8], mut buffers: ColumnBuffers, most_points: usi
 }
 
 /// Decodes columns into the caller's memory.
-///
-/// # Errors
-/// The errors of [`decode_columns`], and the errors of the sink.
 pub fn decode_columns_into<'a>(
     bytes: &'a [u8],
     sink: &mut impl ColumnSink,
@@ -261,9 +242,6 @@ fn format_index(name: &str, index: usize) -> String {
 }
 
 /// Converts columns to points.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a timestamp outside the 64-bit range of nanoseconds.
 pub fn columns_to_points<'a>(
     batch: &ColumnarBatch<'a>,
     precision: Precision,
@@ -322,9 +300,6 @@ pub(super) const ARRAY_HEADER: usize = 5;
 
 impl ColumnsWriter {
     /// A writer for these names.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the measurement or the field is empty, or a tag is there twice.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
         let mut head = names_of(measurement, tags, field)?;
         push_text(&mut head, "field");
@@ -334,16 +309,12 @@ impl ColumnsWriter {
     }
 
     /// The most bytes that this many points take.
-    #[must_use]
     pub fn most_bytes(&self, points: usize, has_timestamps: bool) -> usize {
         let columns = if has_timestamps { 2 } else { 1 };
         1 + self.head.len() + TIMESTAMPS.len() + columns * (ARRAY_HEADER + WIDE * points)
     }
 
     /// Encodes into `out`, and returns the number of bytes written.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the numbers of timestamps and values differ, or if `out` is too short.
     pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
         check_columns(values, timestamps, out, self.most_bytes(values.len(), timestamps.is_some()))?;
         let whole = out.len();
@@ -361,9 +332,6 @@ impl ColumnsWriter {
     }
 
     /// Encodes into a vector, replacing its contents.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the numbers of timestamps and values differ.
     pub fn encode_vec(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut Vec<u8>) -> Result<()> {
         let needed = self.most_bytes(values.len(), timestamps.is_some());
         if out.len() < needed {

@@ -10,9 +10,6 @@ use crate::points::{FieldKind, FieldList, FieldValue, Points, SeriesKey, ShapeIn
 use crate::{Error, ReadOptions, Result};
 
 /// Decodes rows, reusing the memory of other points. Bytes behind the rows are not read.
-///
-/// # Errors
-/// [`Error::Parse`] with the byte, [`Error::TooManyPoints`] above the limit.
 pub fn decode_rows<'a>(bytes: &'a [u8], options: &ReadOptions, memory: Points<'a>) -> Result<Points<'a>> {
     let mut decoder = Decoder {
         reader: Reader::new(bytes),
@@ -152,7 +149,6 @@ impl<'a> Decoder<'a> {
 }
 
 /// Encodes points as rows, with timestamps in nanoseconds.
-#[must_use]
 pub fn encode_rows(points: &Points<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     push_array(&mut out, points.len());
@@ -222,9 +218,6 @@ pub struct RowsWriter {
 
 impl RowsWriter {
     /// A writer for these names.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the measurement or the field is empty, or a tag is there twice.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
         let mut head = names_of(measurement, tags, field)?;
         push_text(&mut head, "fields");
@@ -236,16 +229,12 @@ impl RowsWriter {
     }
 
     /// The most bytes that this many points take.
-    #[must_use]
     pub fn most_bytes(&self, points: usize, has_timestamps: bool) -> usize {
         let time = if has_timestamps { TIMESTAMP.len() + WIDE } else { 0 };
         ARRAY_HEADER + points * (1 + self.head.len() + WIDE + time)
     }
 
     /// Encodes into `out`, and returns the number of bytes written.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the numbers of timestamps and values differ, or if `out` is too short.
     pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
         check_columns(values, timestamps, out, self.most_bytes(values.len(), timestamps.is_some()))?;
         let whole = out.len();

@@ -24,9 +24,6 @@ impl From<DuplicateTag> for Error {
 const FEW: usize = 16;
 
 /// Checks that no tag is there twice.
-///
-/// # Errors
-/// The first tag that is.
 pub(crate) fn check_tags(tags: &[(&str, &str)]) -> Result<(), DuplicateTag> {
     let twice = if tags.len() <= FEW {
         let is_second = |place: &usize| tags[..*place].iter().any(|(name, _)| *name == tags[*place].0);
@@ -50,9 +47,6 @@ pub struct SeriesKey<'a> {
 
 impl SeriesKey<'_> {
     /// The key of a measurement and tags. The tags may be in any order.
-    ///
-    /// # Errors
-    /// [`DuplicateTag`] for a tag that is given twice, with any values.
     pub fn of(
         measurement: &str,
         tags: &mut [(Cow<'_, str>, Cow<'_, str>)],
@@ -69,20 +63,17 @@ impl SeriesKey<'_> {
     }
 
     /// The name of the measurement.
-    #[must_use]
     pub fn measurement(&self) -> Cow<'_, str> {
         unescape(&self.text[..self.measurement_end])
     }
 
     /// The tags, sorted by name.
-    #[must_use]
     pub fn tags(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
         parse_tags(&self.text[self.measurement_end..])
     }
 }
 
 /// Parses a key in canonical form.
-#[must_use]
 pub fn parse_key(text: &str) -> SeriesKey<'_> {
     let measurement_end = find_unescaped(text, b',').unwrap_or(text.len());
     SeriesKey { text: Cow::Borrowed(text), measurement_end }

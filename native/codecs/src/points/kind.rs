@@ -21,7 +21,6 @@ impl FieldKind {
     pub const ALL: [Self; 5] = [Self::Float, Self::Integer, Self::UInteger, Self::String, Self::Boolean];
 
     /// The name of the type, in messages and the catalogue.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Float => "float",
@@ -34,7 +33,6 @@ impl FieldKind {
 
     /// The type of a field that has values of both types, as `HyperbyteDB` widens them: integers become floats, or unsigned
     /// integers. `None` if no type holds both.
-    #[must_use]
     pub fn widened(self, other: Self) -> Option<Self> {
         match (self, other) {
             _ if self == other => Some(self),

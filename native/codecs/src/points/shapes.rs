@@ -22,9 +22,6 @@ pub(crate) struct FieldList<'a> {
 
 impl<'a> FieldList<'a> {
     /// Adds a field.
-    ///
-    /// # Errors
-    /// The name, if the list has it already.
     pub fn push(&mut self, name: Cow<'a, str>, kind: FieldKind) -> Result<(), Cow<'a, str>> {
         let is_new = if self.fields.len() < FEW {
             self.fields.iter().all(|(other, _)| *other != name)

@@ -50,7 +50,6 @@ impl Kind {
     ];
 
     /// The size of a value in bytes. `None` for texts and bytes, because their values differ in size.
-    #[must_use]
     pub fn width(self) -> Option<usize> {
         match self {
             Self::Truth | Self::Int8 => Some(1),
@@ -112,9 +111,6 @@ pub struct Texts<'block> {
 
 impl Layout {
     /// The layout of columns with room for `rows` rows, and for `texts` bytes in each column of texts or bytes.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for more than [`MOST_COLUMNS`] columns, or none.
     pub fn new(kinds: &[Kind], rows: u32, texts: u32) -> Result<Self> {
         if kinds.is_empty() || kinds.len() > MOST_COLUMNS {
             return Err(Error::InvalidArgument(format!("a row has 1 to {MOST_COLUMNS} columns, not {}", kinds.len())));
@@ -135,24 +131,17 @@ impl Layout {
     }
 
     /// The size of the block in bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
     /// The bitmaps of the first rows.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the block is too short, or has no room for `rows` rows.
     pub fn bitmaps<'block>(&self, block: &'block [u8], rows: usize) -> Result<&'block [u8]> {
         self.check(block, rows)?;
         Ok(&block[..rows * self.bitmap])
     }
 
     /// The values of the first rows in a column.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the block is too short, has no room for `rows` rows or no such column.
     pub fn values<'block>(&self, block: &'block [u8], column: usize, rows: usize) -> Result<Values<'block>> {
         self.check(block, rows)?;
         let no_column = || Error::InvalidArgument(format!("there is no column {column}"));
@@ -182,9 +171,6 @@ impl Layout {
 
     /// Writes the first rows of the columns as a batch over the beginning of `out`, and returns the size of the batch. The bytes of
     /// `out` behind it may change too. Texts are taken as they are, UTF-8 or not.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the block or `out` is too short, or a text is not within its column's bytes.
     pub fn encode(&self, block: &[u8], rows: usize, out: &mut [u8]) -> Result<usize> {
         self.check(block, rows)?;
         let mut at = 0;
@@ -232,10 +218,6 @@ impl Layout {
     }
 
     /// Reads a batch into the columns, and returns the number of its rows.
-    ///
-    /// # Errors
-    /// [`Error::Parse`] for bytes that are no batch of such rows, and for more rows or longer texts than the columns have room for.
-    /// [`Error::InvalidArgument`] if the block is too short. The rows in the columns are useless then.
     pub fn decode(&self, bytes: &[u8], block: &mut [u8]) -> Result<usize> {
         self.check(block, 0)?;
         let block = &mut block[..self.size];

@@ -9,9 +9,6 @@ pub trait ReadRow<'bytes>: Sized {
     const COLUMNS: usize;
 
     /// Reads each value, null or not, in the order of the columns.
-    ///
-    /// # Errors
-    /// The problem of the first value that can't be read.
     fn read(row: &mut RowReader<'bytes>) -> std::result::Result<Self, RowProblem>;
 }
 
@@ -142,9 +139,6 @@ impl<'bytes> RowReader<'bytes> {
 }
 
 /// Reads a batch of rows.
-///
-/// # Errors
-/// [`crate::Error::Parse`] for bytes that are no batch of such rows.
 pub fn decode_rows<'bytes, R: ReadRow<'bytes>>(bytes: &'bytes [u8]) -> Result<Vec<R>> {
     const { assert!(R::COLUMNS <= MOST_COLUMNS) };
     // Rows have about the same length. But a row that only seems short must not take memory for rows that are not there.

@@ -104,9 +104,6 @@ impl RowWriter<'_> {
 }
 
 /// Writes a batch of rows behind what `out` has.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a row of 4 GiB or more. `out` has the rows before it then.
 pub fn encode_rows<R: WriteRow>(rows: &[R], out: &mut Vec<u8>) -> Result<()> {
     const { assert!(R::COLUMNS <= MOST_COLUMNS) };
     let head = LENGTH + bitmap_bytes(R::COLUMNS);

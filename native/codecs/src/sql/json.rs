@@ -9,7 +9,6 @@ const NONE: u32 = u32::MAX;
 impl Tree {
     /// The tree as JSON: `{"kind", "flags", "start", "length", "text", "children"}`, in which places are in units of UTF-16. `text` is
     /// there only if it tells more than the children. It is `null` without nodes. A deep tree takes no more of the stack than a flat one.
-    #[must_use]
     pub fn to_json(&self, sql: &str) -> String {
         /// Roughly the bytes of a node.
         const NODE_BYTES: usize = 80;

@@ -16,16 +16,11 @@ pub struct Parser {
 
 impl Parser {
     /// A parser without memory yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Parses one statement, or several with semicolons between. The root is a [`super::Kind::Statements`].
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] with the place in bytes, for a text that is no SQL of this grammar or is nested too deeply, and
-    /// [`Error::TooLarge`] beyond 16 MiB.
     pub fn parse(&mut self, sql: &str) -> Result<&Tree> {
         if sql.len() > LONGEST {
             return Err(Error::TooLarge(format!("the SQL has {} bytes; it may have {LONGEST} at most", sql.len())));

@@ -11,21 +11,16 @@ pub struct Places {
 
 impl Places {
     /// The places of a text of less than 4 GiB.
-    #[must_use]
     pub fn of(sql: &str) -> Self {
         Self { of_bytes: (!sql.is_ascii()).then(|| places_of_bytes(sql)) }
     }
 
     /// The place and the length of a node's text, in units of UTF-16.
-    #[must_use]
     pub fn of_node(&self, node: &Node) -> (u32, u32) {
         self.convert(node.start, node.length)
     }
 
     /// Writes the words of all nodes over the beginning of `into`, with places and lengths in units of UTF-16, and returns their number.
-    ///
-    /// # Errors
-    /// The number of words that are needed.
     pub fn write(&self, tree: &Tree, into: &mut [u32]) -> Result<usize, usize> {
         let words = tree.words();
         let into = into.get_mut(..words.len()).ok_or(words.len())?;

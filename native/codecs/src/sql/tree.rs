@@ -118,7 +118,6 @@ impl Kind {
     ];
 
     /// Whether the text of such a node says more than its children do: a name, a value, an operator or a word.
-    #[must_use]
     pub fn has_text(self) -> bool {
         self >= Self::Name
     }
@@ -159,7 +158,6 @@ impl Node {
     }
 
     /// The node's text in the source that was parsed.
-    #[must_use]
     pub fn text<'a>(&self, sql: &'a str) -> &'a str {
         &sql[self.start as usize..(self.start + self.length) as usize]
     }
@@ -173,13 +171,11 @@ pub struct Tree {
 
 impl Tree {
     /// The number of nodes.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// Whether there are no nodes, as before the first text is parsed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -188,7 +184,6 @@ impl Tree {
     ///
     /// # Panics
     /// If there is no such node.
-    #[must_use]
     pub fn node(&self, number: usize) -> Node {
         Node::of(self.nodes[number])
     }
@@ -200,7 +195,6 @@ impl Tree {
 
     /// The words of all nodes, [`NODE_WORDS`] per node: the kind with the flags in its upper half, the place and the length of the text in
     /// bytes, and the number of the first node of the subtree.
-    #[must_use]
     pub fn words(&self) -> &[u32] {
         self.nodes.as_flattened()
     }
@@ -220,7 +214,6 @@ impl Tree {
     }
 
     /// The depth of the tree: 1 of a root alone, 0 without nodes.
-    #[must_use]
     pub fn depth(&self) -> usize {
         // The first nodes of the subtrees that are open, from the root's on.
         let mut open: Vec<usize> = Vec::new();

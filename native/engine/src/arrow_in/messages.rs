@@ -48,15 +48,11 @@ pub struct MessageReader {
 
 impl MessageReader {
     /// Decodes a message. Its arrays stay in the memory of the body, unless that is compressed.
-    ///
-    /// # Errors
-    /// [`Error::InvalidIpc`] for a message that can't be read, [`Error::Unsupported`] for big-endian values.
     pub fn read(&mut self, message: Message<'_>, body: &Buffer) -> Result<Decoded> {
         readable(|| self.decode(message, body))
     }
 
     /// Whether the schema is known, without which no batch can be decoded.
-    #[must_use]
     pub fn has_schema(&self) -> bool {
         self.schema.is_some()
     }
@@ -103,9 +99,6 @@ impl MessageReader {
 }
 
 /// The schema of a message or of a file's footer.
-///
-/// # Errors
-/// [`Error::Unsupported`] for big-endian values, [`Error::InvalidIpc`] for types that Arrow does not have.
 pub fn schema_of(schema: arrow_ipc::Schema<'_>) -> Result<Schema> {
     // The decoder does not look: it would take the bytes of each value in the wrong order.
     if !schema.endianness().equals_to_target_endianness() {

@@ -86,9 +86,6 @@ struct File {
 
 impl PieceReader {
     /// Decodes the next message, and advances `input` behind it. Returns `None` once all of `input` is taken.
-    ///
-    /// # Errors
-    /// [`Error::InvalidIpc`], [`Error::Unsupported`] for big-endian values. The reader can't be used after an error.
     pub fn next(&mut self, input: &mut Buffer) -> Result<Option<Decoded>> {
         loop {
             match &self.state {
@@ -154,9 +151,6 @@ impl PieceReader {
     }
 
     /// Ends the input. The next bytes begin a new stream or file.
-    ///
-    /// # Errors
-    /// [`Error::InvalidIpc`] if it ends within a message, or within a file.
     pub fn finish(&mut self) -> Result<()> {
         let Self { state, part, file, .. } = std::mem::take(self);
         if file.is_some() {

@@ -34,7 +34,6 @@ enum Misfit {
 
 /// Our type that holds the values of an Arrow type, or `None` if there is none. All values of the type fit, but for timestamps of
 /// nanoseconds and decimals of more than 38 digits.
-#[must_use]
 pub fn sql_type_of(data_type: &DataType) -> Option<SqlType> {
     Some(match data_type {
         DataType::Int8 | DataType::UInt8 => SqlType::SmallInt,
@@ -68,10 +67,6 @@ fn decimal_of(precision: u8, scale: i8) -> Option<SqlType> {
 
 /// Converts an array to the type of a column. An array that has this type already is returned as it is. `first_row` is the
 /// number of rows before the array, for the errors.
-///
-/// # Errors
-/// [`Error::SchemaMismatch`] for a type whose values the column can't hold, [`Error::InvalidValue`] for the first value that it
-/// does not hold exactly. [`Error::TooLarge`] for more than 2 GiB of texts or bytes.
 pub fn convert(array: &ArrayRef, column: &Field, first_row: u64) -> Result<ArrayRef> {
     let wanted = column.data_type();
     if array.data_type() == wanted && !matches!(wanted, DataType::Decimal128(..)) {
@@ -105,7 +100,6 @@ fn converted(array: &ArrayRef, wanted: &DataType) -> std::result::Result<ArrayRe
 
 /// The text of a number, a time, a text or a truth value, empty for a null. If a date or a time is beyond the times that have a text, it
 /// is the number in the array. `None` for values of other types.
-#[must_use]
 pub fn value_text(array: &ArrayRef, row: usize) -> Option<String> {
     macro_rules! number {
         ($type:ty) => {

@@ -68,14 +68,12 @@ fn byte_lengths(array: &dyn Array, offsets: &[i32]) -> ChecksumSum {
 }
 
 /// The exact sum of 32-bit integers.
-#[must_use]
 pub fn sum_i32(values: &[i32]) -> i64 {
     values.iter().map(|value| i64::from(*value)).sum()
 }
 
 /// The exact sum of 64-bit integers. Upper and lower halves are summed separately, without carries between them, so
 /// that the loop runs in vector registers.
-#[must_use]
 pub fn sum_i64(values: &[i64]) -> i128 {
     /// The number of 32-bit halves whose sum can't overflow 64 bits.
     const BLOCK: usize = 1 << 30;
@@ -96,7 +94,6 @@ pub fn sum_i64(values: &[i64]) -> i128 {
 }
 
 /// The sum of 64-bit floats, in [`FLOAT_LANES`] accumulators.
-#[must_use]
 pub fn sum_f64(values: &[f64]) -> f64 {
     let (chunks, rest) = values.as_chunks::<FLOAT_LANES>();
     let mut lanes = [0.0; FLOAT_LANES];
@@ -109,7 +106,6 @@ pub fn sum_f64(values: &[f64]) -> f64 {
 }
 
 /// The sum of 32-bit floats, added as 64-bit ones in [`FLOAT_LANES`] accumulators.
-#[must_use]
 pub fn sum_f32(values: &[f32]) -> f64 {
     let (chunks, rest) = values.as_chunks::<FLOAT_LANES>();
     let mut lanes = [0.0; FLOAT_LANES];

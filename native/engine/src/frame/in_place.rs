@@ -33,9 +33,6 @@ pub struct FrameInPlace {
 
 impl FrameInPlace {
     /// A frame with all rows missing. Values are unspecified until they are written.
-    ///
-    /// # Errors
-    /// [`boundary_bench_kernel::Error::Unsupported`] for more rows than a frame holds.
     pub fn new(rows: usize, columns: &[FixedColumn]) -> Result<Self> {
         let mut plan = Plan::new(columns.len(), BUFFER_ALIGNMENT);
         let mut section = |column: &FixedColumn| {
@@ -61,13 +58,11 @@ impl FrameInPlace {
     }
 
     /// The number of rows.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// The number of rows that are not missing.
-    #[must_use]
     pub fn found(&self) -> usize {
         self.found
     }
@@ -100,14 +95,12 @@ impl FrameInPlace {
     }
 
     /// The finished frame, for JavaScript.
-    #[must_use]
     pub fn finish(mut self) -> Slab {
         self.seal();
         self.slab
     }
 
     /// The values of each column and the bitmap of found rows, as Arrow buffers over the same memory.
-    #[must_use]
     pub fn into_buffers(mut self) -> (Vec<Buffer>, NullBuffer) {
         self.seal();
         let slab = Arc::new(self.slab);

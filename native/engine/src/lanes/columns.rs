@@ -25,10 +25,6 @@ pub struct ColumnParts<'a> {
 /// that no other writer to it can change what was checked.
 ///
 /// `first_row` is the number of rows given before, for the errors.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a wrong number of columns or a wrong length. [`Error::InvalidValue`] for a null in a
-/// NOT NULL column, a boolean that is neither 0 nor 1, text that is not UTF-8, or a decimal of too many digits.
 pub fn batch_from_columns(
     schema: &SchemaRef,
     columns: &[Column],

@@ -119,9 +119,6 @@ impl Shared {
 impl Inserter {
     /// Begins an insert. A missing table or other columns are an error of a later call, since an engine may be asked in the
     /// background.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] when no thread can be started.
     pub fn begin(engine: Arc<dyn Engine>, table: TableDefinition) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         if engine.takes_batches_at_once() {
@@ -141,9 +138,6 @@ impl Inserter {
 
     /// Queues a batch. `false` asks the caller to wait ([`Inserter::drained`]) before it adds more. A caller who does
     /// not wait is blocked here once [`LIMIT_BYTES`] are queued.
-    ///
-    /// # Errors
-    /// The error that stopped the insert. [`Error::Closed`] after [`Inserter::execute`] or [`Inserter::abort`].
     pub fn write(&self, batch: RecordBatch) -> Result<bool> {
         // Locked before the state is read, so that another thread which ends the insert waits for this batch.
         let mut ingest = match &self.giver {
@@ -183,30 +177,22 @@ impl Inserter {
     }
 
     /// The number of rows queued so far.
-    #[must_use]
     pub fn rows(&self) -> u64 {
         self.shared.lock().rows
     }
 
     /// `Ok` if the engine has taken all queued batches, the error that stopped the insert, or `None` while batches are queued.
-    #[must_use]
     pub fn try_drained(&self) -> Option<Result<()>> {
         self.shared.lock().drained()
     }
 
     /// Waits until the engine has taken all queued batches.
-    ///
-    /// # Errors
-    /// The error that stopped the insert.
     pub fn drained(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         let shared = Arc::clone(&self.shared);
         async move { shared.wait_until(State::drained).await }
     }
 
     /// Blocks until the engine has taken all queued batches.
-    ///
-    /// # Errors
-    /// The errors of [`Inserter::drained`].
     pub fn drain(&self) -> Result<()> {
         let mut state = self.shared.lock();
         loop {
@@ -229,9 +215,6 @@ impl Inserter {
 
     /// Does as [`Inserter::execute`], without blocking the thread. The insert is closed by the call, not by the first
     /// poll, so that no row written after the call is included.
-    ///
-    /// # Errors
-    /// The errors of [`Inserter::execute`].
     pub fn execute_async(&self) -> impl Future<Output = Result<u64>> + Send + use<> {
         let closed = self.close(Order::Execute);
         let shared = Arc::clone(&self.shared);

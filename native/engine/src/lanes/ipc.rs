@@ -15,9 +15,6 @@ use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 
 /// Writes a whole result as one IPC stream.
-///
-/// # Errors
-/// The errors of the stream.
 pub fn write_stream(stream: &mut dyn BatchStream) -> Result<GrowingBytes> {
     let internal = |error: ArrowError| Error::Internal(error.to_string());
     let mut writer = StreamWriter::try_new(GrowingBytes::default(), &stream.schema()).map_err(internal)?;
@@ -40,7 +37,6 @@ pub struct IpcReader {
 
 impl IpcReader {
     /// A reader of batches for a table of this schema.
-    #[must_use]
     pub fn new(schema: SchemaRef) -> Self {
         let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
         let nullable = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
@@ -49,11 +45,6 @@ impl IpcReader {
 
     /// Copies `bytes` once and returns the batches that end within them. All or nothing: after an error none of these
     /// bytes counts, a stream that began before them is abandoned, and the next bytes must begin a new stream.
-    ///
-    /// # Errors
-    /// [`Error::InvalidIpc`] for bytes that are no part of a stream or file, [`Error::Unsupported`] for big-endian values,
-    /// [`Error::SchemaMismatch`]. [`Error::InvalidValue`] for a value that its column does not hold exactly, or a null in a
-    /// NOT NULL column.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<RecordBatch>> {
         let mut slab = Slab::allocate(bytes.len());
         slab.as_mut_slice().copy_from_slice(bytes);
@@ -72,9 +63,6 @@ impl IpcReader {
     }
 
     /// Ends the input.
-    ///
-    /// # Errors
-    /// [`Error::InvalidIpc`] when it ends within a message or a file.
     pub fn finish(&mut self) -> Result<()> {
         self.pieces.finish()
     }

@@ -56,9 +56,6 @@ impl<T> OnDemand<T> {
 
 impl<T: Send + 'static> QueryReader<T> {
     /// Starts a query without parameters. See [`QueryReader::start_bound`].
-    ///
-    /// # Errors
-    /// The errors of [`Engine::query`].
     pub async fn start(
         engine: Arc<dyn Engine>,
         sql: String,
@@ -70,9 +67,6 @@ impl<T: Send + 'static> QueryReader<T> {
     }
 
     /// Starts a query and waits until its columns are known. `transform` runs on the query's thread.
-    ///
-    /// # Errors
-    /// The errors of [`BoundStatement::query`].
     pub async fn start_bound(
         query: BoundStatement,
         options: QueryOptions,
@@ -123,7 +117,6 @@ impl<T: Send + 'static> QueryReader<T> {
 
     /// Reads a running query without a thread: each result is made by the thread that asks for it. That thread waits for the engine.
     /// `options` are the options that the query was started with.
-    #[must_use]
     pub fn on_demand(
         stream: Box<dyn BatchStream>,
         mut options: QueryOptions,
@@ -138,21 +131,16 @@ impl<T: Send + 'static> QueryReader<T> {
     }
 
     /// Whether the results are those of a change that is published. From then on the token of the query's options ends nothing.
-    #[must_use]
     pub fn is_published(&self) -> bool {
         self.is_published
     }
 
     /// The columns of the result.
-    #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
     /// The next result, in the query's order, or `None` at the end. Concurrent calls take turns. Blocks if the results are made on demand.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`], [`Error::Engine`], and the errors of the transform.
     pub async fn next(&self) -> Result<Option<T>> {
         self.assert_wanted()?;
         match &self.source {
@@ -167,9 +155,6 @@ impl<T: Send + 'static> QueryReader<T> {
 
     /// The next result if it is already there, without waiting. [`Ready::Pending`] when it is not, or when another call
     /// waits for it. Results that are made on demand are made now, and never pending.
-    ///
-    /// # Errors
-    /// The errors of [`QueryReader::next`].
     pub fn try_next(&self) -> Result<Ready<T>> {
         self.assert_wanted()?;
         let receiver = match &self.source {

@@ -34,9 +34,6 @@ pub struct RowWriter {
 
 impl RowWriter {
     /// Begins an insert into a table with the columns of [`measurements::table`].
-    ///
-    /// # Errors
-    /// [`Error::SchemaMismatch`] for a table of other columns, and the errors of [`Inserter::begin`].
     pub fn begin(engine: Arc<dyn Engine>, table: TableDefinition) -> Result<Self> {
         if table.columns != measurements::table(&table.name).columns {
             return Err(Error::SchemaMismatch(format!("table \"{}\" does not hold measurements", table.name)));
@@ -47,9 +44,6 @@ impl RowWriter {
     }
 
     /// Adds a row. `false` asks the caller to wait ([`Inserter::drained`]), as [`Inserter::write`] does.
-    ///
-    /// # Errors
-    /// The errors of [`Inserter::write`].
     #[inline]
     #[expect(clippy::cast_ptr_alignment, reason = "columns begin at multiples of 64 bytes of an aligned slab")]
     pub fn push(&mut self, row: &Measurement) -> Result<bool> {
@@ -68,24 +62,17 @@ impl RowWriter {
     }
 
     /// The inserter that the batches are handed over to.
-    #[must_use]
     pub fn inserter(&self) -> &Inserter {
         &self.inserter
     }
 
     /// Publishes every row at once and returns their number.
-    ///
-    /// # Errors
-    /// The errors of [`Inserter::execute`].
     pub fn execute(mut self) -> Result<u64> {
         self.flush()?;
         self.inserter.execute()
     }
 
     /// Hands over the staged rows, without copying them. Returns what [`RowWriter::push`] does.
-    ///
-    /// # Errors
-    /// The errors of [`Inserter::write`].
     #[cold]
     pub fn flush(&mut self) -> Result<bool> {
         let rows = std::mem::take(&mut self.staged);

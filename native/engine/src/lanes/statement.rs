@@ -26,17 +26,11 @@ struct Open {
 
 impl PreparedStatement {
     /// Prepares a statement.
-    ///
-    /// # Errors
-    /// The errors of [`Engine::prepare`].
     pub fn prepare(engine: Arc<dyn Engine>, sql: &str, cancel: &CancelToken) -> Result<Self> {
         Self::prepare_first(engine, None, sql, cancel)
     }
 
     /// Prepares a statement, the first time by `first`, the result of the engine's [`Engine::in_turn`].
-    ///
-    /// # Errors
-    /// The errors of [`Engine::prepare`].
     pub fn prepare_first(
         engine: Arc<dyn Engine>,
         first: Option<Arc<dyn Engine>>,
@@ -53,13 +47,11 @@ impl PreparedStatement {
     }
 
     /// See [`Statement::parameters`].
-    #[must_use]
     pub fn parameters(&self) -> &[Option<SqlType>] {
         &self.parameters
     }
 
     /// See [`Statement::columns`].
-    #[must_use]
     pub fn columns(&self) -> Option<&[Column]> {
         self.columns.as_deref()
     }
@@ -133,9 +125,6 @@ pub enum BoundStatement {
 
 impl BoundStatement {
     /// Runs the statement as a query, whose stream `read` gets.
-    ///
-    /// # Errors
-    /// The errors of [`Statement::query`], [`Error::Closed`], and the errors of `read`.
     pub fn query<T>(&self, options: &QueryOptions, read: impl FnOnce(&mut dyn BatchStream) -> Result<T>) -> Result<T> {
         match self {
             Self::Text { engine, sql, parameters } if parameters.is_empty() => {
@@ -160,9 +149,6 @@ impl BoundStatement {
     }
 
     /// Runs the statement as a command, and returns the number of rows changed.
-    ///
-    /// # Errors
-    /// The errors of [`Statement::execute`], and [`Error::Closed`].
     pub fn execute(&self, cancel: &CancelToken) -> Result<u64> {
         match self {
             Self::Text { engine, sql, parameters } if parameters.is_empty() => engine.execute(sql, cancel),

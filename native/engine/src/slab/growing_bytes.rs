@@ -27,7 +27,6 @@ impl GrowingBytes {
     const RESERVED: usize = 1 << 30;
 
     /// The bytes written so far.
-    #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes
     }
@@ -58,7 +57,6 @@ impl GrowingBytes {
     }
 
     /// The bytes as an Arrow buffer.
-    #[must_use]
     pub fn into_buffer(self) -> Buffer {
         let length = self.bytes.len();
         let Some(pointer) = NonNull::new(self.bytes.as_ptr().cast_mut()) else { return Buffer::default() };

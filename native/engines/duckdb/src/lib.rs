@@ -90,10 +90,6 @@ impl EmbeddedEngine {
     /// Opens the database file `path`, and creates it if it does not exist. "" and ":memory:" open a new database in memory. ":memory:name"
     /// opens the database of that name in this process. Opening a file that is open in this process gives the same database. It is closed
     /// with the last engine, query or insert.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] when the file can't be opened or is no database, [`Error::InvalidArgument`] for a NUL in the path, and for a
-    /// path that is none of a file.
     pub fn open(path: &str) -> Result<Arc<dyn Engine>> {
         Self::open_at(&DatabaseUri::of_path(path)?)
     }
@@ -111,7 +107,6 @@ impl EmbeddedEngine {
     }
 
     /// The handle of the database, a `duckdb_database` of C, for another binding of the same library. It is valid while this engine lives.
-    #[must_use]
     pub fn database(&self) -> *mut c_void {
         self.database.raw().cast()
     }

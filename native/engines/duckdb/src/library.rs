@@ -33,9 +33,6 @@ pub fn find_library_at(path: OsString) {
 }
 
 /// Loads the library, once.
-///
-/// # Errors
-/// [`Error::NotInstalled`] if the library is not found, or lacks a function.
 pub(crate) fn load() -> Result<()> {
     let path = lock(&PATH);
     if FUNCTIONS.get().is_none() {

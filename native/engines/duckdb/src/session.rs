@@ -89,9 +89,6 @@ impl Session {
     }
 
     /// Waits for the turn of the caller, behind all calls that have a ticket.
-    ///
-    /// # Errors
-    /// The errors of [`Ticket::turn`].
     pub(super) fn turn(self: &Arc<Self>, cancel: &CancelToken) -> Result<Turn> {
         self.ticket().turn(cancel)
     }
@@ -116,18 +113,12 @@ impl Ticket {
     }
 
     /// Whether an earlier call has begun the session.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`].
     pub(super) fn finds_session(&self, cancel: &CancelToken) -> Result<bool> {
         // If there is a session, earlier calls need not be waited for twice.
         Ok(self.session.exists() || self.wait(false, cancel).map(|_| self.session.exists())?)
     }
 
     /// Waits for the turn of the caller, until when the result of an earlier call is read to its end.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`], and the errors of a new connection.
     pub(super) fn turn(self, cancel: &CancelToken) -> Result<Turn> {
         let session = Arc::clone(&self.session);
         let mut state = self.wait(true, cancel)?;

@@ -94,9 +94,6 @@ pub(crate) struct BatchReader(MessageReader);
 
 impl BatchReader {
     /// Decodes a message. Its arrays stay in the memory of the body.
-    ///
-    /// # Errors
-    /// [`Error::InvalidIpc`], [`Error::Unsupported`] for big-endian values.
     pub(crate) fn read(&mut self, data: &Data) -> Result<Decoded> {
         if data.header.is_empty() {
             return Ok(Decoded::Nothing);
@@ -114,16 +111,11 @@ pub(crate) struct BatchWriter {
 }
 
 impl BatchWriter {
-    /// # Errors
-    /// [`Error::Engine`] for a schema that can't be sent.
     pub(crate) fn new(schema: &Schema) -> Result<Self> {
         Ok(Self { encoder: StreamEncoder::try_new(schema).map_err(engine_error)?, began: false })
     }
 
     /// The messages of a batch.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] for a batch that can't be sent.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<Parts> {
         let mut parts = Parts::new();
         self.split(batch, &mut parts)?;

@@ -71,17 +71,11 @@ pub struct FlightEngine {
 
 impl FlightEngine {
     /// Connects to a service. A server of our own is kept for as long as any part of the engine lives.
-    ///
-    /// # Errors
-    /// The same errors as [`open`].
     pub fn open(url: FlightUrl, server: Option<Arc<dyn Any + Send + Sync>>) -> Result<Self> {
         Self::open_as(&FLIGHT, url, server)
     }
 
     /// Connects as [`FlightEngine::open`] does, to the service of an engine with a description of its own.
-    ///
-    /// # Errors
-    /// The same errors as [`open`].
     pub fn open_as(
         descriptor: &'static Descriptor,
         url: FlightUrl,
@@ -114,7 +108,6 @@ impl FlightEngine {
     }
 
     /// The URL of the service.
-    #[must_use]
     pub fn url(&self) -> &FlightUrl {
         self.channel.url()
     }

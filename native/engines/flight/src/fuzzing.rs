@@ -63,25 +63,16 @@ fn next(messages: &mut Messages<Frames>) -> std::result::Result<Option<Data>, St
 }
 
 /// A batch in our types, as the engine returns it.
-///
-/// # Errors
-/// The errors of a query whose result holds the batch.
 pub fn in_our_types(batch: &RecordBatch) -> Result<RecordBatch> {
     adapted(batch, &arrow_schema_of(&columns_of(&batch.schema())?), 0)
 }
 
 /// A batch as sets of parameters, as the service reads it.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for values that can't be parameters.
 pub fn parameters(batch: &RecordBatch) -> Result<Vec<Vec<Value>>> {
     values::rows(batch)
 }
 
 /// The stream of these batches.
-///
-/// # Errors
-/// [`Error::Engine`] for a schema that can't be sent.
 pub fn stream_of(batches: &[RecordBatch]) -> Result<Vec<u8>> {
     let schema = batches.first().map(RecordBatch::schema).ok_or_else(|| Error::InvalidArgument(String::new()))?;
     let mut bytes =

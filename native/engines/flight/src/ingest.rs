@@ -23,7 +23,6 @@ use crate::{engine_error, runtime};
 const AHEAD: usize = 2;
 
 /// The command that appends rows to a table. The table must exist.
-#[must_use]
 pub fn append_to(table: &str) -> CommandStatementIngest {
     CommandStatementIngest {
         table_definition_options: Some(TableDefinitionOptions {

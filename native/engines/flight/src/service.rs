@@ -125,9 +125,6 @@ pub struct FlightService {
 
 impl FlightService {
     /// Creates a service. Without a login, every client that reaches it may use the engine.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the system has no source of random bytes.
     pub fn new(engine: Arc<dyn Engine>, limits: ServiceLimits, login: Option<Login>) -> Result<Self> {
         let info = metadata::sql_info(&engine)?;
         let (catalog, schema) = metadata::place(&engine);
@@ -149,7 +146,6 @@ impl FlightService {
     }
 
     /// The same service with quirks of another server.
-    #[must_use]
     pub fn with_quirks(self, quirks: Quirks) -> Self {
         Self { quirks, ..self }
     }

@@ -58,9 +58,6 @@ pub struct HyperEngine {
 
 impl HyperEngine {
     /// Opens a database, and starts the server of this process if the place needs it.
-    ///
-    /// # Errors
-    /// The same errors as [`crate::open`].
     pub fn open(uri: Uri) -> Result<Self> {
         let Uri { place, transport, most_bytes, copy_bytes, socket_buffer } = uri;
         let login = Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes, socket_buffer };
@@ -126,7 +123,6 @@ impl HyperEngine {
     }
 
     /// The place of the database, for other clients of its server.
-    #[must_use]
     pub fn address(&self) -> &ServerAddress {
         &self.address
     }

@@ -53,10 +53,6 @@ pub struct Server {
 
 impl Server {
     /// The server of this process, started if none runs.
-    ///
-    /// # Errors
-    /// [`Error::NotInstalled`] if `hyperd` is not found, [`Error::Engine`] with the server's output if it does not start,
-    /// [`Error::Timeout`].
     pub fn shared() -> Result<Arc<Self>> {
         // The lock is held during the start, so that two callers do not start two servers.
         let mut shared = lock(&SHARED);
@@ -71,9 +67,6 @@ impl Server {
     }
 
     /// Starts a new server, with further settings (`--name=value`) after ours.
-    ///
-    /// # Errors
-    /// The same errors as [`Server::shared`].
     pub fn start(executable: &Path, settings: &[&str]) -> Result<Self> {
         let unheard = |error: std::io::Error| engine_error(format!("hyperd can't call back: {error}"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(unheard)?;
@@ -100,19 +93,16 @@ impl Server {
     }
 
     /// The port of `PostgreSQL`'s protocol on the loopback.
-    #[must_use]
     pub fn tcp_port(&self) -> u16 {
         self.tcp_port
     }
 
     /// The port of gRPC on the loopback.
-    #[must_use]
     pub fn grpc_port(&self) -> u16 {
         self.grpc_port
     }
 
     /// The Unix socket of `PostgreSQL`'s protocol.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.folder.join(SOCKET_NAME)
     }
@@ -123,13 +113,11 @@ impl Server {
     }
 
     /// The server's folder, removed with it: its socket, its log, and databases without a file of their own.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The id of the server's process.
-    #[must_use]
     pub fn process_id(&self) -> u32 {
         self.process.process_id()
     }
@@ -159,9 +147,6 @@ impl Drop for Server {
 
 /// The path of `hyperd`: the one in `HYPERD_PATH` (the file, or the folder that holds it), else the copy that
 /// `boundary-bench setup hyperd` has put into the cache folder.
-///
-/// # Errors
-/// [`Error::NotInstalled`], whose message says what to do.
 pub fn executable() -> Result<PathBuf> {
     if cfg!(windows) {
         let advice = "give the URL of a server that runs: hyper://host:port/database";

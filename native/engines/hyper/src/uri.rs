@@ -39,14 +39,12 @@ pub(crate) const TRANSPORT_NAMES: [&str; TRANSPORTS.len()] =
 
 impl Transport {
     /// The transport's name in URIs, the matrix and the results.
-    #[must_use]
     pub fn name(self) -> &'static str {
         // Every transport is in the list. The first is the default.
         TRANSPORTS.iter().find(|(_, transport)| *transport == self).map_or(TRANSPORTS[0].0, |(name, _)| name)
     }
 
     /// Whether queries go over gRPC. All else then goes over TCP, since gRPC is for queries alone.
-    #[must_use]
     pub fn is_grpc(self) -> bool {
         matches!(self, Self::GrpcSync | Self::GrpcAdaptive | Self::GrpcAsync)
     }

@@ -36,9 +36,6 @@ pub struct SailServer {
 
 impl SailServer {
     /// Starts a server with `workers` workers. They divide every query among them.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] with the server's output if it does not start, [`Error::Timeout`], [`Error::Cancelled`].
     pub fn start(executable: &Path, workers: NonZeroU32, cancel: &CancelToken) -> Result<Self> {
         let folder = ServerFolder::new(SAIL.name)?;
         let mut command = Command::new(executable);
@@ -67,9 +64,6 @@ impl SailServer {
     }
 
     /// The URL of the server.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] if the server's log has no readable address.
     pub fn url(&self) -> Result<FlightUrl> {
         let unreadable = |_| engine_error(format!("its log has no readable address: {}", self.address));
         let mut url: FlightUrl = format!("flight://{}", self.address).parse().map_err(unreadable)?;
@@ -78,22 +72,17 @@ impl SailServer {
     }
 
     /// The id of the server's process.
-    #[must_use]
     pub fn process_id(&self) -> u32 {
         self.process.process_id()
     }
 
     /// The server's folder, with its tables, or `None` once it was stopped.
-    #[must_use]
     pub fn folder(&self) -> Option<PathBuf> {
         self.process.folder()
     }
 }
 
 /// The path of the program: the path in `SAIL_PATH`, else the place where `boundary-bench setup sail` puts it.
-///
-/// # Errors
-/// [`Error::NotInstalled`], whose message says what to do.
 pub fn executable() -> Result<PathBuf> {
     let advice = "run `boundary-bench setup sail`, or set SAIL_PATH to a program `sail`";
     if let Some(given) = std::env::var_os(PROGRAM).filter(|given| !given.is_empty()) {

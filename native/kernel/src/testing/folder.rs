@@ -12,7 +12,6 @@ impl Folder {
     ///
     /// # Panics
     /// Panics if the folder can't be made.
-    #[must_use]
     pub fn new(name: &str) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -23,7 +22,6 @@ impl Folder {
     }
 
     /// The path of a file in the folder.
-    #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -15,7 +15,6 @@ pub struct Process {
 }
 
 /// Whether a process runs. A zombie does not.
-#[must_use]
 pub fn runs(process_id: u32) -> bool {
     if cfg!(target_os = "linux") {
         of_kernel(process_id).is_some()
@@ -61,7 +60,6 @@ fn stands_still(id: u32) -> bool {
 ///
 /// # Panics
 /// Panics if the system lists none: without `/proc` on Linux, and without `ps` elsewhere.
-#[must_use]
 pub fn processes() -> Vec<Process> {
     if cfg!(target_os = "linux") {
         let entries = std::fs::read_dir("/proc").expect("the kernel lists its processes").flatten();

@@ -114,18 +114,12 @@ pub fn detach(attached: &impl Attached) {
 
 impl Attachment {
     /// Makes an attachment to the event loop of the calling thread, with no handles yet.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if the thread has no event loop, and the errors of Node-API.
     pub fn new(env: Env) -> napi::Result<Self> {
         let handles = Handles::new(host_loop::of_thread(env)?);
         Ok(Self { env: env.raw(), handles, open: RefCell::default() })
     }
 
     /// Attaches an object whose attachment is new.
-    ///
-    /// # Errors
-    /// The errors of the event loop and of Node-API.
     pub fn attach<A: Attached>(
         attached: &Rc<A>,
         env: Env,

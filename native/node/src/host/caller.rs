@@ -29,16 +29,12 @@ pub struct Caller<C> {
 
 impl<C: Send + 'static> Caller<C> {
     /// Makes a caller of a client, or of one that is closed.
-    #[must_use]
     pub fn new(client: Option<C>) -> Self {
         Self { client: Arc::new(Mutex::new(client)), closed: watch::Sender::new(false) }
     }
 
     /// The answer of a request. The request is sent once the requests before it are answered. Ends with [`Error::Closed`] as soon as the
     /// client is closed. A request already sent may have been executed or not.
-    ///
-    /// # Errors
-    /// [`Error::Closed`], and the errors of the request.
     pub fn run<R: Request<Client = C>>(
         &self,
         request: R,

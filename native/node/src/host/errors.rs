@@ -18,9 +18,6 @@ pub fn invalid(message: impl Into<String>) -> napi::Error {
 
 /// Runs blocking work off the event loop. A panic becomes an error. The work is queued at once, so that works begin in the order of the
 /// calls of this function.
-///
-/// # Errors
-/// The error of the work, or [`Error::Internal`] if it panics.
 pub fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> impl Future<Output = napi::Result<T>> + Send + 'static {
@@ -37,9 +34,6 @@ pub fn blocking<T: Send + 'static>(
 ///
 /// All asynchronous methods use it instead of being `async fn`s of `&self`: a Node thread that is terminated frees its objects at
 /// once, also those that a future still borrows. So a future owns all that it uses.
-///
-/// # Errors
-/// The errors of Node-API if there is no promise.
 pub fn promise<T: ToNapiValue + Send + 'static>(
     env: Env,
     work: impl Future<Output = napi::Result<T>> + Send + 'static,
@@ -48,9 +42,6 @@ pub fn promise<T: ToNapiValue + Send + 'static>(
 }
 
 /// Returns a promise of the end of blocking work. The work runs off the event loop and can't fail.
-///
-/// # Errors
-/// The errors of Node-API if there is no promise.
 pub fn promise_of_end(env: Env, work: impl FnOnce() + Send + 'static) -> napi::Result<AsyncBlock<()>> {
     let work = move || {
         work();

@@ -13,16 +13,10 @@ use crate::host::errors::js;
 /// The body of a function.
 pub trait FastCall<const ARGUMENTS: usize>: 'static {
     /// Runs the function with exactly `ARGUMENTS` arguments, of which missing ones are undefined. Returns a number.
-    ///
-    /// # Errors
-    /// Errors that JavaScript gets as exceptions.
     fn call(&self, env: Env, arguments: [sys::napi_value; ARGUMENTS]) -> napi::Result<f64>;
 }
 
 /// Makes a JavaScript function with this state. The state is dropped when the function is collected.
-///
-/// # Errors
-/// The errors of Node-API if there is no function.
 pub fn function<'env, const ARGUMENTS: usize, T: FastCall<ARGUMENTS>>(
     env: &'env Env,
     name: &str,

@@ -29,9 +29,6 @@ thread_local! {
 }
 
 /// The event loop of the calling thread.
-///
-/// # Errors
-/// [`Error::Unsupported`] if the thread has no event loop, and [`Error::InvalidArgument`] for an unknown value of the variable.
 pub fn of_thread(env: Env) -> napi::Result<EventLoop> {
     if !shares_libuv(env)? {
         return polled_loop(env).map(EventLoop::Polled);

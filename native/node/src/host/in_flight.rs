@@ -26,9 +26,6 @@ struct Entry {
 
 impl InFlight {
     /// Returns a promise of the output of `work`. The work is in the set until it ends. The token cancels it.
-    ///
-    /// # Errors
-    /// The errors of making a promise.
     pub fn promise<T: ToNapiValue + Send + 'static>(
         &self,
         env: Env,
@@ -66,9 +63,6 @@ impl Drop for InFlight {
 }
 
 /// Runs work until it ends or is cancelled.
-///
-/// # Errors
-/// The errors of the work, and [`Error::Cancelled`].
 pub async fn unless_cancelled<T>(token: &CancelToken, work: impl Future<Output = Result<T>>) -> Result<T> {
     let cancelled = Arc::new(Notify::new());
     let notify = Arc::clone(&cancelled);

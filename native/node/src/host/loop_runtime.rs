@@ -40,9 +40,6 @@ type Settlement = Box<dyn FnOnce(sys::napi_env)>;
 
 impl LoopRuntime {
     /// The runtime of this thread, made at its first use.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if the thread has no event loop, and the errors of Node-API.
     pub fn of_thread(env: Env) -> napi::Result<Self> {
         let known = RUNTIME.with_borrow(Clone::clone);
         if let Some(known) = known {
@@ -69,9 +66,6 @@ impl LoopRuntime {
     }
 
     /// Returns a promise of the output of `work`. The work is first polled before the loop waits.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if there is no promise, and [`Error::Closed`] once the thread ends.
     pub fn promise<T: ToNapiValue + 'static>(
         &self,
         env: Env,

@@ -6,9 +6,6 @@ use napi::Env;
 use napi::bindgen_prelude::{JsObjectValue, Object};
 
 /// Whether the runtime is Bun. Bun exports libuv's functions, but ends the process when one is called.
-///
-/// # Errors
-/// The errors of Node-API if `process.versions` can't be read.
 pub fn is_bun(env: Env) -> napi::Result<bool> {
     has_version(env, "bun")
 }

@@ -41,9 +41,6 @@ unsafe impl FixedMemory for GrowingBytes {
 
 /// An `ArrayBuffer` with a copy of `bytes`.
 ///
-/// # Errors
-/// Too little memory.
-///
 /// # Safety
 /// `env` is the environment of this thread, and a scope of handles is open.
 pub unsafe fn copy_of(env: sys::napi_env, bytes: &[u8]) -> napi::Result<sys::napi_value> {

@@ -32,9 +32,6 @@ pub const COPIED_BYTES: usize = 64 << 10;
 
 /// The `expected` elements of an array. All are read before the memory of any is used: reading an element may run a getter, and a
 /// getter could detach the memory of another.
-///
-/// # Errors
-/// Another number of elements, and the errors of their getters.
 pub fn elements<'env>(array: &Object<'env>, expected: usize) -> napi::Result<Vec<Unknown<'env>>> {
     if !array.is_array()? {
         return Err(invalid("expected an array"));
@@ -49,9 +46,6 @@ pub fn elements<'env>(array: &Object<'env>, expected: usize) -> napi::Result<Vec
 
 /// The bytes of a `Uint8Array`, without a copy, empty if its buffer is detached.
 ///
-/// # Errors
-/// Another value.
-///
 /// # Safety
 /// The slice is valid until JavaScript runs again.
 pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u8]> {
@@ -61,9 +55,6 @@ pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u
 
 /// The submission in the first `bytes` bytes of a `Uint8Array`.
 ///
-/// # Errors
-/// Another value, and fewer bytes.
-///
 /// # Safety
 /// The same promise as for [`bytes_of`].
 pub unsafe fn submission_bytes<'a>(env: Env, value: &Unknown<'_>, bytes: u32) -> napi::Result<&'a [u8]> {
@@ -72,9 +63,6 @@ pub unsafe fn submission_bytes<'a>(env: Env, value: &Unknown<'_>, bytes: u32) ->
 }
 
 /// The bytes of a `Uint8Array` as [`bytes_of`] returns them, or `None` for null and undefined.
-///
-/// # Errors
-/// Another value.
 ///
 /// # Safety
 /// The same promise as for [`bytes_of`].

@@ -153,9 +153,6 @@ impl Drop for Loans {
 /// Hands memory to JavaScript as an `ArrayBuffer`, without a copy if the host allows that and ends loans on the thread that they were
 /// made on.
 ///
-/// # Errors
-/// Too little memory.
-///
 /// # Safety
 /// `env` is the environment of this thread, and a scope of handles is open.
 pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Result<sys::napi_value> {
@@ -295,9 +292,6 @@ unsafe fn tell_outlived(env: sys::napi_env, bytes: usize) {
 
 /// Sets the function that collects the young generation. Without one, or if it collects nothing, the young generation is
 /// collected by making garbage. That takes much longer.
-///
-/// # Errors
-/// A value that can't be kept.
 pub fn collect_by(env: Env, collector: &Unknown<'_>) -> napi::Result<()> {
     let mut reference = ptr::null_mut();
     // SAFETY: the environment and the handle belong to the call under way, and the out-pointer is valid.

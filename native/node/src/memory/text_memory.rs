@@ -12,9 +12,6 @@ const CHARACTER: usize = 4;
 
 /// Reads a text of JavaScript into memory. The memory grows if it is too small. A half of a pair of surrogates becomes U+FFFD. Errors call
 /// the text `name`. A text of more than `longest` bytes is refused before it takes memory.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] if the value is no text, [`Error::TooLarge`].
 pub fn read_text<'a>(
     env: Env,
     value: sys::napi_value,

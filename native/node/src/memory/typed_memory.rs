@@ -89,17 +89,11 @@ fn checked_memory<T: Element>(env: Env, value: sys::napi_value, name: &str) -> R
 }
 
 /// The memory of a typed array. Errors call it `name`.
-///
-/// # Errors
-/// The error for an invalid argument if the value is no such array, or one of shared memory.
 pub fn memory_of<T: Element>(env: Env, value: sys::napi_value, name: &str) -> napi::Result<Memory<T>> {
     checked_memory(env, value, name).map_err(invalid)
 }
 
 /// The elements of a typed array.
-///
-/// # Errors
-/// The errors of [`memory_of`].
 ///
 /// # Safety
 /// The slice is valid until JavaScript runs again, and while nothing writes to the same memory.
@@ -111,9 +105,6 @@ pub unsafe fn slice_of<'a, T: Element>(env: Env, value: sys::napi_value, name: &
 
 /// The elements of a typed array, as a mutable slice.
 ///
-/// # Errors
-/// The errors of [`memory_of`].
-///
 /// # Safety
 /// The same promise as for [`slice_of`], and nothing else reads the memory meanwhile.
 pub unsafe fn slice_of_mut<'a, T: Element>(env: Env, value: sys::napi_value, name: &str) -> napi::Result<&'a mut [T]> {
@@ -123,9 +114,6 @@ pub unsafe fn slice_of_mut<'a, T: Element>(env: Env, value: sys::napi_value, nam
 }
 
 /// The bytes of a `Uint8Array`, empty if its buffer is detached. The error says why the value is refused.
-///
-/// # Errors
-/// A text that says why the value is refused.
 ///
 /// # Safety
 /// The same promise as for [`slice_of`].
@@ -189,9 +177,6 @@ pub struct Encoding<'a> {
 impl Encoding<'_> {
     /// Checks the three arguments and takes their memory.
     ///
-    /// # Errors
-    /// The errors of [`memory_of`], and the error for an invalid argument if the arrays share memory.
-    ///
     /// # Safety
     /// No JavaScript runs before the last use.
     pub unsafe fn of(
@@ -233,9 +218,6 @@ pub struct Decoding<'a> {
 impl Decoding<'_> {
     /// Checks the three arguments and takes their memory.
     ///
-    /// # Errors
-    /// The errors of [`memory_of`], and the error for an invalid argument if the arrays share memory.
-    ///
     /// # Safety
     /// No JavaScript runs before the last use.
     pub unsafe fn of(
@@ -260,9 +242,6 @@ impl Decoding<'_> {
 }
 
 /// Copies elements of Rust's own memory over the beginning of a typed array.
-///
-/// # Errors
-/// The errors of [`memory_of`], and the error for an invalid argument if the array is too short.
 pub fn copy_to<T: Element>(env: Env, into: sys::napi_value, name: &str, from: &[T]) -> napi::Result<()> {
     let (data, length) = memory_of(env, into, name)?;
     if length < from.len() {

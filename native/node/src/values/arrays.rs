@@ -7,9 +7,6 @@ use crate::host::errors::invalid;
 
 /// The length of an array of `elements` that `owner` has, at most `most`. Both are named in the errors. Check the length before
 /// memory is allocated, since the array may be an empty one of four billion elements.
-///
-/// # Errors
-/// The error for an invalid argument.
 pub fn length_of(array: &Object<'_>, owner: &str, elements: &str, most: u32) -> napi::Result<u32> {
     if !array.is_array()? {
         return Err(invalid(format!("{owner}'s {elements} must be an array")));
@@ -22,9 +19,6 @@ pub fn length_of(array: &Object<'_>, owner: &str, elements: &str, most: u32) -> 
 }
 
 /// An array of `count` objects. `fill` gets each object with its index, and sets its properties.
-///
-/// # Errors
-/// The errors of Node-API and of `fill`.
 ///
 /// # Safety
 /// `env` is the environment of this thread, and a scope of handles is open.

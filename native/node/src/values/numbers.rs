@@ -6,9 +6,6 @@ use napi::bindgen_prelude::{BigInt, FromNapiValue, Unknown};
 use crate::host::errors::invalid;
 
 /// Reads a value of the type `kind`. Returns the reason if `expected` is another type.
-///
-/// # Errors
-/// A text that says what is wrong with the value.
 pub fn read<T: FromNapiValue>(value: &Unknown<'_>, kind: ValueType, expected: ValueType) -> Result<T, String> {
     if kind != expected {
         return Err(format!("expected {expected}, got {kind}"));
@@ -21,7 +18,6 @@ pub fn read<T: FromNapiValue>(value: &Unknown<'_>, kind: ValueType, expected: Va
 pub const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
 
 /// The integer that a number holds exactly, or `None` if it holds none.
-#[must_use]
 pub fn safe_integer(number: f64) -> Option<i64> {
     #[expect(clippy::cast_precision_loss, reason = "exact: below 2^53")]
     const MOST: f64 = MAX_SAFE_INTEGER as f64;
@@ -30,9 +26,6 @@ pub fn safe_integer(number: f64) -> Option<i64> {
 }
 
 /// Converts a bigint, or a number that holds an integer exactly, to an integer.
-///
-/// # Errors
-/// A text that says what is wrong with the value.
 pub fn integer(value: &Unknown<'_>, kind: ValueType) -> Result<i64, String> {
     if kind == ValueType::BigInt {
         let (integer, lossless) = read::<BigInt>(value, kind, ValueType::BigInt)?.get_i64();
@@ -43,17 +36,11 @@ pub fn integer(value: &Unknown<'_>, kind: ValueType) -> Result<i64, String> {
 }
 
 /// Converts an integer to a narrower type.
-///
-/// # Errors
-/// A text that says that the integer is out of range.
 pub fn narrow<T: TryFrom<i64>>(value: i64) -> Result<T, String> {
     T::try_from(value).map_err(|_| format!("{value} is out of range"))
 }
 
 /// Converts a JavaScript number to a count of 0 to `most`. `what` names it in the error.
-///
-/// # Errors
-/// The error for an invalid argument.
 pub fn count(value: f64, what: &str, most: u32) -> napi::Result<usize> {
     if value.fract() == 0.0 && value >= 0.0 && value <= f64::from(most) {
         #[expect(
@@ -67,9 +54,6 @@ pub fn count(value: f64, what: &str, most: u32) -> napi::Result<usize> {
 }
 
 /// Converts a number of digits. Whether the digits make a valid decimal is checked with the table or the value.
-///
-/// # Errors
-/// The error for an invalid argument.
 pub fn digits(value: f64, what: &str) -> napi::Result<u8> {
     let digits = count(value, what, u8::MAX.into())?;
     u8::try_from(digits).map_err(|error| invalid(error.to_string()))

@@ -130,9 +130,6 @@ const MOST_ROWS: u32 = 1 << 20;
 const MOST_CHARACTERS: usize = 1 << 26;
 
 /// Makes `count` rows.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for more rows than any workload has, or longer texts.
 pub fn make<R: Row>(count: u32, characters: usize) -> Result<Vec<R>> {
     if count > MOST_ROWS || characters.saturating_mul(count as usize) > MOST_CHARACTERS {
         return Err(Error::InvalidArgument(format!("{count} rows with {characters} characters each are too many")));
@@ -141,15 +138,11 @@ pub fn make<R: Row>(count: u32, characters: usize) -> Result<Vec<R>> {
 }
 
 /// The sum of all values of rows.
-#[must_use]
 pub fn sum<R: Row>(rows: &[R]) -> f64 {
     rows.iter().map(Row::sum).sum()
 }
 
 /// The sum of all values of rows of a shape, read from a JSON array of objects.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a text that is no such array, or a shape that no rows have.
 pub fn sum_json(text: &str, shape: RowShape) -> Result<f64> {
     fn of<R: Row>(text: &str) -> Result<f64> {
         let rows: Vec<R> = serde_json::from_str(text)
@@ -165,9 +158,6 @@ pub fn sum_json(text: &str, shape: RowShape) -> Result<f64> {
 }
 
 /// Makes `count` rows of a shape, as a JSON array of objects.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a shape that no rows have or too many rows, and [`Error::Internal`] if a number has no JSON.
 pub fn make_json(count: u32, shape: RowShape) -> Result<String> {
     fn of<R: Row>(count: u32, characters: usize) -> Result<String> {
         serde_json::to_string(&make::<R>(count, characters)?).map_err(|error| Error::Internal(error.to_string()))
@@ -186,9 +176,6 @@ fn no_rows(RowShape { numbers, .. }: RowShape) -> Error {
 
 /// The sum of all values of rows in columns. `numbers` has one column of doubles after the other. The text of row `i` lies from
 /// `offsets[i]` to `offsets[i + 1]` of `bytes`. Rows without texts have no offsets.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for columns of different lengths, offsets beyond the bytes, or a text that is no UTF-8.
 pub fn sum_columns(ids: &[i32], numbers: &[f64], offsets: &[u32], bytes: &[u8]) -> Result<f64> {
     if !ids.is_empty() && !numbers.len().is_multiple_of(ids.len()) {
         return Err(Error::InvalidArgument("the columns have different lengths".to_owned()));
@@ -210,9 +197,6 @@ pub fn sum_columns(ids: &[i32], numbers: &[f64], offsets: &[u32], bytes: &[u8]) 
 }
 
 /// Writes as many rows as there are ids into columns as [`sum_columns`] reads them, and returns the size of their texts in bytes.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for columns of different lengths, or too little room for the texts.
 pub fn fill_columns(
     ids: &mut [i32],
     numbers: &mut [f64],

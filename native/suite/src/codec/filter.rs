@@ -117,7 +117,6 @@ const CHUNK: usize = 1024;
 
 impl Expression {
     /// `age > 18 AND active = TRUE`, of which `age` is the first column and `active` the second one.
-    #[must_use]
     pub fn of_the_family() -> Self {
         let compare = |comparison, column, value| {
             let (column, value) = (Box::new(Self::Column(column)), Box::new(Self::Constant(value)));
@@ -128,7 +127,6 @@ impl Expression {
     }
 
     /// The value for a row. A column that the row lacks is FALSE.
-    #[must_use]
     pub fn evaluate(&self, row: &[Value]) -> Value {
         match self {
             Self::Column(_) | Self::Constant(_) => self.operand(row),
@@ -150,13 +148,11 @@ impl Expression {
     }
 
     /// Whether the expression is true for a row.
-    #[must_use]
     pub fn matches(&self, row: &[Value]) -> bool {
         self.evaluate(row).integer() != 0
     }
 
     /// The number of rows for which the expression is true: of as many as the shortest column has.
-    #[must_use]
     pub fn count(&self, columns: &[Column<'_>]) -> usize {
         let rows = columns.iter().map(Column::len).min().unwrap_or_default();
         let mut truths = [0; CHUNK];

@@ -121,7 +121,6 @@ impl<'bytes> ReadRow<'bytes> for TenTypesRow<&'bytes str, &'bytes [u8]> {
 }
 
 /// The row of the table `users` with this number.
-#[must_use]
 pub fn user(number: u32) -> UserRow<String> {
     let (id, whole) = (i64::from(number), f64::from(number));
     UserRow {
@@ -142,7 +141,6 @@ fn small(number: u32) -> i32 {
 }
 
 /// The row of ten types with this number. `nulls`: whether every second value is null, in turn by row.
-#[must_use]
 pub fn ten_types(number: u32, nulls: bool) -> TenTypesRow<String, Vec<u8>> {
     let whole = f64::from(number);
     let sign = if number.is_multiple_of(2) { 1 } else { -1 };

@@ -28,9 +28,6 @@ impl Check {
     }
 
     /// Checks the row that was read for a key.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for another row, and for none.
     pub(super) fn add_row(&mut self, key: i64, row: Option<&Row>) -> Result<()> {
         let row = row.ok_or_else(|| wrong(format!("the row of the key {key} is missing")))?;
         let expected = Row::made(key);
@@ -43,9 +40,6 @@ impl Check {
     }
 
     /// Checks rows of a scan.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for a row that is wrong or comes twice.
     pub(super) fn add_scanned(&mut self, rows: Columns<'_>) -> Result<()> {
         for index in 0..rows.len() {
             let row = rows.row(index);
@@ -64,9 +58,6 @@ impl Check {
     }
 
     /// Adds the check of another connection of the same load.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for a row of a scan that both read.
     pub(super) fn merge(&mut self, part: &Self) -> Result<()> {
         self.rows += part.rows;
         self.aggregate.merge(&part.aggregate);
@@ -80,9 +71,6 @@ impl Check {
     }
 
     /// Ends the check of reads of `expected` rows.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for another number of rows.
     pub(super) fn finish_rows(&self, expected: u64) -> Result<()> {
         if let Some(key) = self.seen.iter().position(|seen| !seen) {
             return Err(wrong(format!("the row of the key {key} is missing")));
@@ -94,9 +82,6 @@ impl Check {
     }
 
     /// Ends the check of an aggregation.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for any other aggregate.
     pub(super) fn finish_aggregate(&self, expected: &Aggregate) -> Result<()> {
         if self.aggregate == *expected {
             return Ok(());

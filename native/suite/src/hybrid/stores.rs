@@ -19,9 +19,6 @@ struct StoreOption {
 }
 
 /// Opens the shards of a cell that are in this process. Returns them, and the URL that names them beside the addresses of the others.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a shard that the URL does not have, and the errors of the stores.
 pub(super) fn open_stores(spec: &RequestSpec, total_rows: u64) -> Result<(Vec<LocalStore>, String)> {
     let mut places: Vec<String> = spec.url.split(',').map(str::to_owned).collect();
     let mut stores = Vec::new();

@@ -23,9 +23,6 @@ pub struct Endpoint(pub ServerAddress);
 
 impl Endpoint {
     /// Opens a connection for blocking calls.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for gRPC, [`Error::Engine`] if the connection fails.
     pub fn connect(&self) -> Result<Session> {
         let ServerAddress { endpoint, database, credentials, .. } = self.without_grpc()?;
         let mode = CreateMode::DoNotCreate;
@@ -37,9 +34,6 @@ impl Endpoint {
     }
 
     /// Opens a connection for tasks of a runtime with I/O and timers enabled.
-    ///
-    /// # Errors
-    /// The same errors as [`Endpoint::connect`].
     pub async fn connect_async(&self) -> Result<AsyncConnection> {
         let ServerAddress { endpoint, database, credentials, .. } = self.without_grpc()?;
         let mode = CreateMode::DoNotCreate;
@@ -53,17 +47,11 @@ impl Endpoint {
     }
 
     /// Opens a gRPC connection that returns each result as a whole.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if the endpoint is none of gRPC, [`Error::Engine`] if the connection fails.
     pub async fn connect_grpc(&self) -> Result<GrpcConnectionAsync> {
         GrpcConnectionAsync::connect_with_config(self.grpc()?).await.map_err(refused)
     }
 
     /// Opens a gRPC connection that returns each result part by part.
-    ///
-    /// # Errors
-    /// The same errors as [`Endpoint::connect_grpc`].
     pub async fn connect_grpc_stream(&self) -> Result<GrpcClient> {
         GrpcClient::connect(self.grpc()?).await.map_err(refused)
     }
@@ -99,9 +87,6 @@ pub struct Session {
 
 impl Session {
     /// The connection.
-    ///
-    /// # Errors
-    /// [`Error::Closed`] while the session is dropped.
     fn get(&self) -> Result<&Connection> {
         self.connection.as_ref().ok_or(Error::Closed("the connection"))
     }
@@ -117,9 +102,6 @@ impl Drop for Session {
 }
 
 /// Closes a connection of [`Endpoint::connect_async`].
-///
-/// # Errors
-/// [`Error::Engine`] if the close fails.
 pub async fn close_async(connection: AsyncConnection) -> Result<()> {
     connection.close().await.map_err(refused)
 }

@@ -58,9 +58,6 @@ impl PointsQuery {
     }
 
     /// Checks that a measurement with this many points holds the points with these numbers, each with its value at its time.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for the first point that is wrong or missing, the errors of the server, and [`Error::Cancelled`].
     pub async fn check(&self, database: &str, measurement: &str, points: u64, cancel: &CancelToken) -> Result<()> {
         let Family { timestamp_start, field, .. } = family()?;
         let mut client = self.client(count_within(points))?;

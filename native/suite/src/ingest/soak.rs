@@ -96,9 +96,6 @@ pub struct SoakReport {
 
 /// Runs a soak: the warm-up, then the measurement. If cancelled, it ends early and returns the measurements until then. Blocks the
 /// calling thread.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a specification out of range. Failures of requests are in the report.
 pub fn run_soak(spec: &SoakSpec, cancel: &CancelToken) -> Result<SoakReport> {
     spec.validate()?;
     let workers = (0..spec.workers).map(|number| SoakWorker::new(spec, number)).collect::<Result<Vec<_>>>()?;

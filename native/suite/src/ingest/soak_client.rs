@@ -101,9 +101,6 @@ impl SoakResponse {
     }
 
     /// Fails unless the server has kept the points.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] with the kind of the failure.
     pub fn check(&self) -> Result<()> {
         if self.status == KEPT { Ok(()) } else { Err(ingest_error(self.kind())) }
     }

@@ -89,9 +89,6 @@ pub struct InputBatch {
 
 impl StageSpec {
     /// Checks the numbers of batches and points.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a number out of range.
     pub fn validate(&self) -> Result<()> {
         if self.batches == 0 || self.inputs == 0 || !(1..=MOST_BATCH).contains(&self.batch) {
             return Err(Error::InvalidArgument(format!(
@@ -103,9 +100,6 @@ impl StageSpec {
     }
 
     /// The checksum that every sample must return, in closed form.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the matrix can't be parsed.
     pub fn expected(&self) -> Result<Checksum> {
         let family = family()?;
         let (batch, inputs) = (i128::from(self.batch), u64::from(self.inputs));
@@ -178,9 +172,6 @@ impl Drop for Folder {
 
 impl StageCell {
     /// Opens a stage.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a number out of range, and I/O errors of the stage's files.
     pub fn open(spec: &StageSpec) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         spec.validate()?;
@@ -192,9 +183,6 @@ impl StageCell {
     }
 
     /// Begins a sample: empties the log and the sums.
-    ///
-    /// # Errors
-    /// I/O errors of the stage's files.
     pub fn begin(&mut self) -> Result<()> {
         self.sums = StageSums::default();
         self.check = None;
@@ -202,9 +190,6 @@ impl StageCell {
     }
 
     /// Begins a sample of which each point is compared with the one that it must be, instead of being summed.
-    ///
-    /// # Errors
-    /// I/O errors of the stage's files.
     pub fn begin_check(&mut self) -> Result<()> {
         self.begin()?;
         self.check = Some(PointCheck::new(&self.spec)?);
@@ -212,17 +197,11 @@ impl StageCell {
     }
 
     /// Runs the stage on a body, and returns the number of its points.
-    ///
-    /// # Errors
-    /// An error for an invalid body, and I/O errors of the stage's files.
     pub fn run(&mut self, body: &[u8]) -> Result<usize> {
         self.work.run(body)
     }
 
     /// Adds the result of the last body to the sums, or checks it. Untimed.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if there is no result, and [`Error::WrongRows`] for a point that is wrong.
     pub fn consume(&mut self) -> Result<()> {
         match &mut self.check {
             Some(check) => self.work.consume(check),
@@ -231,9 +210,6 @@ impl StageCell {
     }
 
     /// The checksum of the sample's results, or for a stage that logs, of the log's contents. The checksum of a check is empty.
-    ///
-    /// # Errors
-    /// I/O errors of the stage's files, and [`Error::WrongRows`] for a point that is wrong or missing.
     pub fn finish(&mut self) -> Result<Checksum> {
         match self.check.take() {
             Some(mut check) => {
@@ -255,9 +231,6 @@ pub struct NativeStage {
 
 impl NativeStage {
     /// Opens a stage and makes its input.
-    ///
-    /// # Errors
-    /// The errors of [`StageCell::open`].
     pub fn open(spec: &StageSpec) -> Result<Self> {
         let cell = StageCell::open(spec)?;
         let inputs = (0..spec.inputs).map(|number| spec.input(number)).collect::<Result<_>>()?;
@@ -265,9 +238,6 @@ impl NativeStage {
     }
 
     /// Takes a sample. Its time is the sum of the times of its batches, each timed by itself.
-    ///
-    /// # Errors
-    /// The errors of [`StageCell::run`], and [`Error::Cancelled`].
     pub fn sample(&mut self, cancel: &CancelToken) -> Result<CellSample> {
         self.cell.begin()?;
         let (spent, checksum) = self.run_batches(cancel)?;
@@ -276,9 +246,6 @@ impl NativeStage {
 
     /// Runs all batches once more, and compares each point with the one that it must be: sums do not show that two points have
     /// exchanged their values.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for a point that is wrong or missing, the errors of [`StageCell::run`], and [`Error::Cancelled`].
     pub fn verify(&mut self, cancel: &CancelToken) -> Result<()> {
         self.cell.begin_check()?;
         self.run_batches(cancel).map(drop)

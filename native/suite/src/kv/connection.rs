@@ -11,9 +11,6 @@ pub(crate) trait Connection: Send + Sized + 'static {
     fn connect(url: &Url) -> impl Future<Output = Result<Self>> + Send;
 
     /// Another caller of the same connection.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a client whose connections have one caller each.
     fn share(&self) -> Result<Self> {
         Err(Error::Unsupported("the client has a caller for each connection".to_owned()))
     }

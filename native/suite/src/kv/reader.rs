@@ -114,9 +114,6 @@ impl ValueCheck {
     }
 
     /// Ends the checks of all requesters. They read `keys` keys.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for a wrong value, or if another number of keys were read.
     pub(super) fn finish(checks: impl Iterator<Item = Self>, keys: u64) -> Result<()> {
         let mut read = 0;
         for check in checks {

@@ -176,9 +176,6 @@ impl Input {
     }
 
     /// Checks the sums of the operations below `operations`. They were sent to find out what the server can do.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] if they are not the rows that the cells compare with.
     pub(super) fn check(&self, operations: u64, sums: Sums) -> Result<()> {
         let difference = sums.checksum().difference(&self.expected(operations), 0.0);
         difference.map_or(Ok(()), |difference| {

@@ -23,9 +23,6 @@ pub(super) trait StatementReader: Reader {
     fn rows(&self) -> u64;
 
     /// Ends the answer to a statement. It had no rows if `is_empty`.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] if the rows are not the statement's.
     fn end(&mut self, plan: &Plan, run: (&Step, Turn), is_empty: bool, affected: u64) -> Result<()>;
 }
 
@@ -97,9 +94,6 @@ pub(super) struct RowsCheck {
 
 impl RowsCheck {
     /// Compares the rows that were read with those that they must be, in any order, and forgets them.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] for the first row that is wrong or comes twice, or for another number of rows.
     pub(super) fn compare(
         &mut self,
         expected: impl IntoIterator<Item = String>,

@@ -90,9 +90,6 @@ impl Connection {
     }
 
     /// Waits for the server's first frame.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a server that does not speak HTTP/2.
     pub(super) async fn greeted(&self, place: &Origin) -> Result<()> {
         self.seen.greeted().await;
         match self.seen.other_protocol() {

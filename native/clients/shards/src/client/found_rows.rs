@@ -17,9 +17,6 @@ pub struct FoundRows(FrameInPlace);
 
 impl FoundRows {
     /// A result for these keys in which all rows are still missing.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for more keys than one allocation holds rows.
     pub(super) fn missing(keys: &[i64]) -> Result<Self> {
         let column =
             |column| FixedColumn { width: WIDTHS[column], has_offsets: column == PAYLOAD, is_nullable: column > 0 };
@@ -64,33 +61,26 @@ impl FoundRows {
     }
 
     /// The number of keys.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.rows()
     }
 
     /// Whether no key was requested.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The number of rows that were found.
-    #[must_use]
     pub fn found(&self) -> usize {
         self.0.found()
     }
 
     /// The rows as a frame, in which payloads have the type `Binary`.
-    #[must_use]
     pub fn into_frame(self) -> Slab {
         self.0.finish()
     }
 
     /// The rows as an Arrow batch with the schema [`NULLABLE_SCHEMA`].
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if Arrow refuses the columns. That is a defect.
     pub fn into_batch(self) -> Result<RecordBatch> {
         let rows = self.len();
         let (values, found) = self.0.into_buffers();

@@ -21,9 +21,6 @@ use crate::store::{Population, Store};
 
 impl ShardClient {
     /// Populates all shards at the same time with the made rows of the keys from 0 to `total_rows`. Making them is part of the call.
-    ///
-    /// # Errors
-    /// The errors of [`ShardClient::populate_from`].
     pub async fn populate(&self, total_rows: u64, replace: bool) -> Result<()> {
         let count = self.shards();
         let shards = (0..count).map(|shard| {

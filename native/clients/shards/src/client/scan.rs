@@ -37,7 +37,6 @@ impl Scan {
 
 impl ShardClient {
     /// Reads all rows, of all shards at the same time.
-    #[must_use]
     pub fn scan(&self) -> Scan {
         let shards = self.shards.iter().enumerate().map(|(index, shard)| match shard {
             Shard::Direct(store) => self.direct_batches(index, store),

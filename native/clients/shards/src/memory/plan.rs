@@ -13,15 +13,11 @@ const BYTES_PER_ROW: u64 = ROW_BYTES as u64 + index::BYTES_PER_ROW;
 const RESERVE: u64 = 64 << 20;
 
 /// The bytes that this many rows take in memory, including their index.
-#[must_use]
 pub fn memory_of(rows: u64) -> u64 {
     rows.saturating_mul(BYTES_PER_ROW)
 }
 
 /// Checks that rows fit into the available memory of the machine and of the control group.
-///
-/// # Errors
-/// [`Error::NotEnoughMemory`] if they do not fit. Never if the platform does not tell its memory.
 pub fn check_rows(rows: u64) -> Result<()> {
     check(memory_of(rows), available(), &format_args!("{rows} rows"))
 }
@@ -47,7 +43,6 @@ fn check(bytes: u64, available: Option<u64>, what: &dyn std::fmt::Display) -> Re
 }
 
 /// The bytes that this process can still allocate, or `None` if the platform does not tell.
-#[must_use]
 pub fn available() -> Option<u64> {
     [available_memory(), of_group()].into_iter().flatten().min()
 }

@@ -55,9 +55,6 @@ impl Manifest {
     }
 
     /// Reads the manifest of a directory. Returns `None` if there is none.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the file can't be read, [`Error::InvalidArgument`] if it is not a manifest.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         let text = match std::fs::read_to_string(&path) {
@@ -75,9 +72,6 @@ impl Manifest {
     }
 
     /// Checks that the rows are this shard's, placed, made and stored as this program does it.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for rows of another shard, seed or version.
     pub(super) fn check(&self, folder: &Path, shard: u32, shards: u32) -> Result<()> {
         let expected = Self {
             rows: self.rows,
@@ -101,9 +95,6 @@ impl Manifest {
     }
 
     /// Replaces the manifest atomically: after a crash there is the old or the new one.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the file can't be written.
     pub(super) fn write(&self, directory: &Path) -> Result<()> {
         let path = directory.join(NAME);
         let temporary = directory.join("manifest.json.new");

@@ -34,9 +34,6 @@ impl Connection {
 
 /// Reads messages from a socket until the session is lost, and the rows after a description of columns into Arrow arrays. Returns
 /// a text for each message.
-///
-/// # Errors
-/// [`Error::Internal`] for a socket that can't be cloned.
 pub fn messages(socket: UnixStream) -> Result<Vec<String>> {
     let mut connection = Connection::past_handshake(socket)?;
     let mut heard = Vec::new();

@@ -27,7 +27,6 @@ pub struct ArrowColumns<'a> {
 
 impl ArrowColumns<'_> {
     /// The sum of the numbers, and of the length and last byte of each text.
-    #[must_use]
     pub fn sum(&self) -> f64 {
         let ids: i64 = self.ids.iter().copied().map(i64::from).sum();
         let scores: f64 = self.scores.iter().sum();
@@ -49,10 +48,6 @@ impl ArrowColumns<'_> {
 ///
 /// The decoder is not arrow-ipc's `StreamReader`. That copies the body of each message, and takes as much memory as a message says that its
 /// body has.
-///
-/// # Errors
-/// [`Error::InvalidIpc`] for bytes that are no whole stream of one batch, [`Error::SchemaMismatch`] for other columns, and the errors of
-/// `read`.
 pub fn read_arrow<T>(stream: &[u8], read: impl FnOnce(ArrowColumns<'_>) -> Result<T>) -> Result<T> {
     // SAFETY: the memory is not written, and the arrays over it are dropped before this function returns. `read` gets slices that can't
     // outlive it, and arrow-ipc keeps nothing of a batch.

@@ -52,25 +52,16 @@ fn input_of<T>(inputs: &'static [T; TURNS], turn: u32) -> Result<&'static T> {
 }
 
 /// The JSON of the records of a turn, as `JSON.stringify` writes it.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] if there is no such turn.
 pub fn json_document(turn: u32) -> Result<&'static str> {
     input_of(&inputs()?.json, turn).map(String::as_str)
 }
 
 /// The `MessagePack` of the records of a turn, an array of maps.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] if there is no such turn.
 pub fn message_pack_document(turn: u32) -> Result<&'static [u8]> {
     input_of(&inputs()?.message_pack, turn).map(Vec::as_slice)
 }
 
 /// The Arrow IPC stream of the rows of a turn.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] if there is no such turn.
 pub fn arrow_document(turn: u32) -> Result<&'static [u8]> {
     input_of(&inputs()?.arrow, turn).map(Vec::as_slice)
 }

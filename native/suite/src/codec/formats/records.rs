@@ -10,17 +10,11 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use crate::boundary::{Record, last_code};
 
 /// Reads records out of JSON.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a text that is no array of records.
 pub fn records_of_json(json: &str) -> Result<Vec<Record>> {
     serde_json::from_str(json).map_err(unreadable)
 }
 
 /// Reads records out of `MessagePack`.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for bytes that are no array of records.
 pub fn records_of_message_pack(bytes: &[u8]) -> Result<Vec<Record>> {
     rmp_serde::from_slice(bytes).map_err(unreadable)
 }
@@ -61,9 +55,6 @@ pub struct RecordMemory<'a> {
 
 impl RecordMemory<'_> {
     /// Reads records out of JSON, and returns their number.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for bytes that are no JSON array of records, [`Error::TooLarge`] for more than there is memory for.
     pub fn read_json(&mut self, json: &[u8]) -> Result<usize> {
         // JSON that was checked as a whole needs no check of each text.
         let json = simdutf8::basic::from_utf8(json).map_err(unreadable)?;
@@ -74,9 +65,6 @@ impl RecordMemory<'_> {
     }
 
     /// Reads records out of `MessagePack`, and returns their number.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for bytes that are no array of records, [`Error::TooLarge`] for more than there is memory for.
     pub fn read_message_pack(&mut self, bytes: &[u8]) -> Result<usize> {
         self.read(&mut rmp_serde::Deserializer::from_read_ref(bytes))
     }
@@ -98,7 +86,6 @@ impl RecordMemory<'_> {
     }
 
     /// The sum of the fields of the first `count` records, as [`Record::sum`] has it, or `None` if there are fewer.
-    #[must_use]
     pub fn sum(&self, count: usize) -> Option<f64> {
         let (size, numbers) = self.numbers.split_first()?;
         let all = std::str::from_utf8(self.texts.get(..index(*size))?).ok()?;

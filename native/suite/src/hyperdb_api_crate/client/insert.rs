@@ -58,9 +58,6 @@ pub fn insert_rows(
 }
 
 /// `ChunkSender` by one thread: rows are encoded into chunks, each sent when it is full. See [`insert_rows`].
-///
-/// # Errors
-/// The same errors as [`insert_rows`].
 pub fn insert_chunks(
     connection: &Session,
     table: &str,
@@ -87,9 +84,6 @@ pub fn insert_chunks(
 /// `ChunkSender` by several threads over one connection. A thread for each part encodes its rows into chunks, and the
 /// calling thread sends them. (The sender can't be shared, despite its documentation: it holds a lock of its thread.)
 /// Returns the number of rows that the server stored.
-///
-/// # Errors
-/// The same errors as [`insert_rows`].
 pub fn insert_chunks_of_threads<I>(connection: &Session, table: &str, parts: Vec<I>) -> Result<u64>
 where
     I: Iterator<Item = Measurement> + Send + 'static,

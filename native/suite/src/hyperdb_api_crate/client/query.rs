@@ -14,9 +14,6 @@ use super::{Session, refused};
 use crate::dimensions::Workload;
 
 /// Visits the rows of a query chunk by chunk (`execute_query`, `next_chunk`).
-///
-/// # Errors
-/// [`Error::Engine`], and the errors of `visit`.
 pub fn each_chunk(connection: &Session, sql: &str, mut visit: impl FnMut(&[Row]) -> Result<()>) -> Result<()> {
     let mut rows = connection.get()?.execute_query(sql).map_err(refused)?;
     while let Some(chunk) = rows.next_chunk().map_err(refused)? {
@@ -26,9 +23,6 @@ pub fn each_chunk(connection: &Session, sql: &str, mut visit: impl FnMut(&[Row])
 }
 
 /// Visits the rows of a query like [`each_chunk`], by the asynchronous calls.
-///
-/// # Errors
-/// The same errors as [`each_chunk`].
 pub async fn each_chunk_async(
     connection: &AsyncConnection,
     sql: &str,
@@ -42,9 +36,6 @@ pub async fn each_chunk_async(
 }
 
 /// Reads the rows of the query of a workload by [`each_chunk`], and adds up all values.
-///
-/// # Errors
-/// [`Error::Engine`]. [`Error::SchemaMismatch`] if the rows have other columns or a null.
 pub fn read_rows(connection: &Session, sql: &str, workload: Workload) -> Result<Checksum> {
     let mut sums = Sums::new(workload);
     each_chunk(connection, sql, |rows| sums.add(rows))?;
@@ -52,9 +43,6 @@ pub fn read_rows(connection: &Session, sql: &str, workload: Workload) -> Result<
 }
 
 /// Reads the rows of a query like [`read_rows`], by the asynchronous calls.
-///
-/// # Errors
-/// The same errors as [`read_rows`].
 pub async fn read_rows_async(connection: &AsyncConnection, sql: &str, workload: Workload) -> Result<Checksum> {
     let mut sums = Sums::new(workload);
     each_chunk_async(connection, sql, |rows| sums.add(rows)).await?;
@@ -62,17 +50,11 @@ pub async fn read_rows_async(connection: &AsyncConnection, sql: &str, workload: 
 }
 
 /// Reads the result of a query over gRPC as a whole, as Arrow IPC bytes (`execute_query_to_arrow`).
-///
-/// # Errors
-/// [`Error::Engine`].
 pub async fn read_arrow(connection: &mut GrpcConnectionAsync, sql: &str) -> Result<Buffer> {
     Ok(Buffer::from(connection.execute_query_to_arrow(sql).await.map_err(refused)?))
 }
 
 /// Visits the batches of a query over gRPC as they arrive (`execute_query_stream`). Returns their schema.
-///
-/// # Errors
-/// [`Error::Engine`], [`Error::InvalidIpc`], and the errors of `visit`.
 pub async fn each_batch(
     connection: &mut GrpcClient,
     sql: &str,
@@ -91,9 +73,6 @@ pub async fn each_batch(
 }
 
 /// Reads the batches of a query by [`each_batch`], and adds up their columns.
-///
-/// # Errors
-/// [`Error::Engine`], [`Error::InvalidIpc`].
 pub async fn read_columns(connection: &mut GrpcClient, sql: &str) -> Result<Checksum> {
     let mut checksum: Option<Checksum> = None;
     let schema = each_batch(connection, sql, |batch| match &mut checksum {
@@ -151,18 +130,12 @@ fn no_aggregates() -> Checksum {
 }
 
 /// A row of measurements.
-///
-/// # Errors
-/// [`Error::SchemaMismatch`] for other columns, or a null.
 #[inline]
 pub fn measurement(row: &Row) -> Result<Measurement> {
     Ok(Measurement { id: value(row, 0)?, sensor_id: value(row, 1)?, value: value(row, 2)?, timestamp: value(row, 3)? })
 }
 
 /// A row of an aggregation.
-///
-/// # Errors
-/// [`Error::SchemaMismatch`] for other columns, or a null.
 pub fn aggregate(row: &Row) -> Result<Aggregate> {
     Ok(Aggregate {
         sensor_id: value(row, 0)?,

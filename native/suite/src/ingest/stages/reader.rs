@@ -11,21 +11,12 @@ use crate::ingest::family;
 /// A receiver of the points of each batch.
 pub(super) trait Reader {
     /// Takes the values and times of a batch. The unit of the times is in nanoseconds.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] if they are not the batch's.
     fn add(&mut self, values: &[f64], times: &[i64], unit: i128) -> Result<()>;
 
     /// Takes the names of a batch, if the stage's result has them.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] if they are not the batch's.
     fn add_names(&mut self, series: &SeriesKey<'_>, field: &str) -> Result<()>;
 
     /// Takes the points of a batch, with their names if they have any.
-    ///
-    /// # Errors
-    /// See [`Self::add`].
     fn add_points(&mut self, points: &Points<'_>) -> Result<()> {
         for series in &points.series {
             for (field, _) in points.shapes.iter().flat_map(|shape| &shape.fields) {
@@ -81,9 +72,6 @@ impl PointCheck {
     }
 
     /// Ends the check.
-    ///
-    /// # Errors
-    /// [`Error::WrongRows`] if batches are missing.
     pub(super) fn finish(self) -> Result<()> {
         let Self { spec, batches, .. } = self;
         if batches == spec.batches {
