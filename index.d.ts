@@ -90,6 +90,8 @@ export declare class Engine {
 export declare class FrameReader {
   /** The result's columns. */
   get columns(): Array<ColumnSpec>
+  /** Whether the rows come from a change that is published. A cancellation by the token comes too late then. */
+  get isPublished(): boolean
   /**
    * The next frame, or null at the end. Successive calls get the frames in the query's order. With several calls under way at
    * once, it is unspecified which call gets which frame.

@@ -159,7 +159,7 @@ test('columns of types of their own are written and read, in schemas and attache
 });
 
 test.each(['USE s2', "SET search_path = 's2'", 'CREATE TEMP TABLE t (a INTEGER)'])(
-  'rows of an inserter go to the table that its name meant when it was made, not to that of a later %s',
+  'rows of an inserter go to the table that its name meant when it was made, whatever a later %s makes of the name',
   async (later) => {
     await connection.execute('CREATE SCHEMA s2; CREATE TABLE main.t (a INTEGER); CREATE TABLE s2.t (a INTEGER)');
     const definition = new TableDefinition('t', [{ name: 'a', type: SqlType.int() }]);
@@ -168,7 +168,7 @@ test.each(['USE s2', "SET search_path = 's2'", 'CREATE TEMP TABLE t (a INTEGER)'
     const byArrow = new ArrowInserter(connection, definition);
     byRows.addRow([7]);
     await connection.execute(later);
-    byArrow.insertData(ipc);
+    byArrow.insert(ipc);
     expect([await byRows.execute(), await byArrow.execute()]).toEqual([1, 1]);
     expect(await valueOf(connection, '(SELECT count(*)::INTEGER FROM memory.main.t)')).toBe(2);
   },

@@ -304,7 +304,7 @@ pub trait BatchStream: Send {
     /// [`Error::Engine`], [`Error::Cancelled`]. After an error the stream is at its end.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
 
-    /// Whether the rows are those of a change that is published. A cancellation comes too late then, and ends nothing.
+    /// Whether the rows come from a change that is published. A cancellation comes too late then, and ends nothing.
     fn is_published(&self) -> bool {
         false
     }

@@ -1,6 +1,12 @@
 import { addon, type HttpOrigin } from '../../addon.js';
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
-import { assertNotAborted, readWorkOptions, watchLimits, withOutcome, type WorkOptions } from '../crossing/cancellation.js';
+import {
+  assertNotAborted,
+  readWorkOptions,
+  watchLimits,
+  withOutcome,
+  type WorkOptions,
+} from '../crossing/cancellation.js';
 import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import type { HttpResponse, HttpResponses } from './http-responses.js';
 import {

@@ -1,5 +1,11 @@
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
-import { assertNotAborted, readWorkOptions, watchLimits, withOutcome, type WorkOptions } from '../crossing/cancellation.js';
+import {
+  assertNotAborted,
+  readWorkOptions,
+  watchLimits,
+  withOutcome,
+  type WorkOptions,
+} from '../crossing/cancellation.js';
 import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import { type ReplyForm, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';

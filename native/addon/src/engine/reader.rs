@@ -95,7 +95,7 @@ impl FrameReader {
         self.reader.columns().iter().map(ColumnSpec::from).collect()
     }
 
-    /// Whether the rows are those of a change that is published. A cancellation by the token comes too late then.
+    /// Whether the rows come from a change that is published. A cancellation by the token comes too late then.
     #[napi(getter)]
     pub fn is_published(&self) -> bool {
         self.reader.is_published()

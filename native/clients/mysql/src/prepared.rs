@@ -162,7 +162,7 @@ impl<S: BorrowMut<Lease>> QueryRows<S> {
         })
     }
 
-    /// The stream of the rows. Those of a change are read to their end first, by which the server has committed it.
+    /// The stream of the rows. The rows of a change are read to their end first, by which the server has committed the change.
     fn boxed<'rows>(mut self, returns_changed: bool) -> Result<Box<dyn BatchStream + 'rows>>
     where
         S: Send + 'rows,

@@ -130,7 +130,7 @@ impl<T: Send + 'static> QueryReader<T> {
         Self { options, source: Source::OnDemand(std::sync::Mutex::new(Some(pull))), columns, is_published }
     }
 
-    /// Whether the results are those of a change that is published. From then on the token of the query's options ends nothing.
+    /// Whether the results come from a change that is published. From then on the token of the query's options ends nothing.
     pub fn is_published(&self) -> bool {
         self.is_published
     }
