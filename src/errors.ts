@@ -27,7 +27,7 @@ export class BoundaryError extends Error {
    * The outcome of a call that a time-out, a signal or a close ended. `not executed`: the call has changed nothing. `unknown`: the server may
    * have executed it. Absent for other errors, and if the call only read.
    */
-  readonly outcome?: Outcome;
+  declare readonly outcome?: Outcome;
 
   constructor(code: string, message: string, options: ErrorOptions = {}) {
     // An error that is made of something else must not be another error.

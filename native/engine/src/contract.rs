@@ -399,7 +399,7 @@ pub fn a_cancelled_query_says_so(engine: &Arc<dyn Engine>) {
 
 pub fn a_command_that_is_reported_as_cancelled_has_changed_nothing(engine: &Arc<dyn Engine>) {
     const ROWS: usize = 5000;
-    const ATTEMPTS: u32 = 250;
+    const ATTEMPTS: u32 = 200;
     if !engine.capabilities().sql {
         return;
     }
@@ -422,11 +422,12 @@ pub fn a_command_that_is_reported_as_cancelled_has_changed_nothing(engine: &Arc<
     assert_eq!(ended.unwrap(), ROWS);
     let can_return = run("returning", true, &QueryOptions::default()).0.is_ok();
     let mut ends = [0, 0];
+    // The delays go from the start of the command to beyond its end, as long as that takes now.
+    let mut reach = usual * 2;
     for attempt in 0..ATTEMPTS {
         let options = QueryOptions { batch_rows: 1000, ..QueryOptions::default() };
         let token = options.cancel.clone();
-        // From before the start to well after the usual end, also while returned rows are read.
-        let delay = usual * 2 * attempt / ATTEMPTS;
+        let delay = reach * (attempt % 25) / 25;
         let canceller = std::thread::spawn(move || {
             std::thread::sleep(delay);
             token.cancel();
@@ -435,15 +436,18 @@ pub fn a_command_that_is_reported_as_cancelled_has_changed_nothing(engine: &Arc<
         let (ended, _) = run(&table, can_return && attempt % 2 == 1, &options);
         canceller.join().unwrap();
         match ended {
-            Err(Error::CancelledInDoubt) => ends[1] += 1,
             Err(error) => {
                 assert_eq!(error.code(), "BB_ABORTED", "{error}");
-                assert_eq!(rows(engine, &format!("SELECT id FROM {table}")), 0, "{attempt}: {error}");
+                if !matches!(error, Error::CancelledInDoubt) {
+                    assert_eq!(rows(engine, &format!("SELECT id FROM {table}")), 0, "{attempt}: {error}");
+                }
                 ends[1] += 1;
+                reach = reach * 11 / 10;
             }
             Ok(changed) => {
                 assert_eq!((changed, rows(engine, &format!("SELECT id FROM {table}"))), (ROWS, ROWS), "{attempt}");
                 ends[0] += 1;
+                reach = reach * 19 / 20;
             }
         }
         assert!(engine.drop_table(&table).unwrap());

@@ -335,24 +335,22 @@ mod tests {
     }
 
     #[test]
-    fn interim_responses_and_extensions_of_chunks_are_not_kept() {
-        let chunked = format!("{OK}transfer-encoding: chunked\r\n\r\n");
+    fn extensions_of_chunks_are_not_kept() {
+        let mut reader = ResponseReader::new(1 << 20);
         let extended = format!("1;{}\r\nx\r\n", "e".repeat(4000));
-        for (first, others) in [("", "HTTP/1.1 102 Processing\r\na: b\r\n\r\n"), (&chunked, &extended)] {
-            let mut reader = ResponseReader::new(1 << 20);
-            for piece in std::iter::once(first).chain(std::iter::repeat_n(others, 10_000)) {
-                let mut piece = piece.as_bytes();
-                while !piece.is_empty() {
-                    let room = reader.room();
-                    let taken = room.len().min(piece.len());
-                    room[..taken].copy_from_slice(&piece[..taken]);
-                    piece = &piece[taken..];
-                    reader.received(taken);
-                    assert!(reader.next_whole(false).unwrap().is_none());
-                }
+        let head = format!("{OK}transfer-encoding: chunked\r\n\r\n");
+        for piece in std::iter::once(head).chain(std::iter::repeat_n(extended, 10_000)) {
+            let mut piece = piece.as_bytes();
+            while !piece.is_empty() {
+                let room = reader.room();
+                let taken = room.len().min(piece.len());
+                room[..taken].copy_from_slice(&piece[..taken]);
+                piece = &piece[taken..];
+                reader.received(taken);
+                assert!(reader.next_whole(false).unwrap().is_none());
             }
-            assert!(reader.bytes.len() + reader.kept.len() < 200_000, "{}", reader.bytes.len() + reader.kept.len());
         }
+        assert!(reader.bytes.len() + reader.kept.len() < 200_000, "{}", reader.bytes.len() + reader.kept.len());
     }
 
     #[test]
