@@ -28,7 +28,7 @@ pub(crate) struct Unit {
     transaction: Option<u32>,
     /// The positions of its errands in the round trip.
     pub(crate) errands: Vec<usize>,
-    /// The way on which it is sent again. `None`: it is answered.
+    /// The route by which the command is sent again. `None` if it was answered.
     pub(crate) direction: Option<Direction>,
 }
 
