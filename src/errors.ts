@@ -1,9 +1,6 @@
 /** The message of an error that has none. */
 const WITHOUT_MESSAGE = 'an error without a message';
 
-/** The outcome of work that was ended early: nothing was changed, or nobody knows. */
-export type Outcome = 'not executed' | 'unknown';
-
 /**
  * An error of this package. `code` is stable across releases and starts with `BB_`. The message is for people.
  *
@@ -25,13 +22,17 @@ export class BoundaryError extends Error {
   readonly hint?: string;
   /**
    * The outcome of a call that a time-out, a signal or a close ended. `not executed`: the call has changed nothing. `unknown`: the server may
-   * have executed it. Absent for other errors, and if the call only read.
+   * have executed it. Absent for other errors, and if the call had begun to return rows.
    */
-  declare readonly outcome?: Outcome;
+  declare readonly outcome?: 'not executed' | 'unknown';
 
-  constructor(code: string, message: string, options: ErrorOptions = {}) {
+  constructor(
+    code: string,
+    message: string,
+    options: { hint?: string | undefined; cause?: unknown; outcome?: BoundaryError['outcome'] } = {},
+  ) {
     // An error that is made of something else must not be another error.
-    const { hint, cause, outcome } = (options as ErrorOptions | null) ?? {};
+    const { hint, cause, outcome } = (options as typeof options | null) ?? {};
     const text = typeof message === 'string' ? message : WITHOUT_MESSAGE;
     super(text, cause === undefined ? undefined : { cause });
     this.code = code;
@@ -40,11 +41,8 @@ export class BoundaryError extends Error {
   }
 }
 
-interface ErrorOptions {
-  readonly hint?: string | undefined;
-  readonly cause?: unknown;
-  readonly outcome?: Outcome | undefined;
-}
+/** The outcome of work that was ended early. */
+export type Outcome = NonNullable<BoundaryError['outcome']>;
 
 /** The code of an error that had none of our codes. */
 export const UNEXPECTED = 'BB_UNEXPECTED';

@@ -58,7 +58,7 @@ export class HybridInput {
   /** Overwrites the rows that a sample will write or fill, so that unchanged rows are detected. */
   async blank(client: ShardClient, signal: AbortSignal): Promise<void> {
     for (let start = 0; start < this.#changed.length; start += KEYS_AT_ONCE) {
-      assertWanted(signal);
+      assertNotAborted(signal);
       await client.putMany(new Uint8Array(blankRows(this.#changed.slice(start, start + KEYS_AT_ONCE)).buffer));
     }
   }
@@ -67,7 +67,7 @@ export class HybridInput {
   async readBack(reader: HybridReader, client: ShardClient, signal: AbortSignal): Promise<void> {
     if (this.batches.length > 0) return readAll(reader, client, signal);
     for (let start = 0; start < this.keys.length; start += KEYS_AT_ONCE) {
-      assertWanted(signal);
+      assertNotAborted(signal);
       const keys = this.keyArray.subarray(start, start + KEYS_AT_ONCE);
       reader.addFound(keys, await client.multiGet(keys));
     }
@@ -97,11 +97,7 @@ export async function restoreBlanks(client: ShardClient): Promise<void> {
 /** Reads all rows that the shards hold. */
 export async function readAll(reader: HybridReader, client: ShardClient, signal?: AbortSignal): Promise<void> {
   for await (const chunk of client.scan()) {
-    if (signal !== undefined) assertWanted(signal);
+    assertNotAborted(signal);
     reader.addChunk(chunk);
   }
-}
-
-function assertWanted(signal: AbortSignal): void {
-  assertNotAborted(signal);
 }
