@@ -1,5 +1,5 @@
 /** The verdicts of bench/lab/lanes.mjs, and the size of a checkout. */
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -33,15 +33,18 @@ export function intervalsOf(lanes) {
 const SOURCES = /\.(rs|[cm]?[jt]s|tsx|c|py|sh)$/;
 const GENERATED = /^(index\.d\.ts|index\.cjs|crossing\.d\.ts)$/;
 
-/** The size of a checkout: its source lines, their files, the crates, and the bytes of each addon in its root. */
+/** The size of a checkout: its source lines and their files, if git can list them, the crates, and the bytes of each addon in its root. */
 export function sizeOf(root) {
-  const files = execFileSync('git', ['-C', root, 'ls-files'], { encoding: 'utf8' }).split('\n');
-  const texts = files
-    .filter((file) => SOURCES.test(file) && !GENERATED.test(file))
-    .map((file) => readFileSync(join(root, file), 'utf8'));
   const [, members] = /members = \[([^\]]*)\]/.exec(readFileSync(join(root, 'Cargo.toml'), 'utf8'));
   const addons = readdirSync(root).filter((file) => file.endsWith('.node'));
   const bytes = addons.map((file) => [`bytes of ${file}`, statSync(join(root, file)).size]);
-  const lines = texts.reduce((sum, text) => sum + text.replace(/\n$/, '').split('\n').length, 0);
-  return { lines, files: texts.length, crates: members.match(/"/g).length / 2, ...Object.fromEntries(bytes) };
+  return { ...sourcesOf(root), crates: members.match(/"/g).length / 2, ...Object.fromEntries(bytes) };
+}
+
+function sourcesOf(root) {
+  const { status, stdout } = spawnSync('git', ['-C', root, 'ls-files'], { encoding: 'utf8' });
+  if (status !== 0) return {};
+  const files = stdout.split('\n').filter((file) => SOURCES.test(file) && !GENERATED.test(file));
+  const linesOf = (file) => readFileSync(join(root, file), 'utf8').replace(/\n$/, '').split('\n').length;
+  return { lines: files.reduce((sum, file) => sum + linesOf(file), 0), files: files.length };
 }

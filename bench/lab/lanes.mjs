@@ -192,7 +192,10 @@ function report(results) {
     { title: '>Rounds', of: ({ lane }) => String(lane.rounds.length) },
     { title: 'Verdict', of: ({ verdict, cpu }) => verdict + (verdictOf(cpu) === 'slower' ? ', more CPU time' : '') },
   ]);
-  const figures = Object.keys(Object.assign({}, ...sizes)).map((name) => [name, sizes.map((size) => size[name] ?? 0)]);
+  const figures = Object.keys(Object.assign({}, ...sizes)).map((name) => [
+    name,
+    sizes.map((size) => size[name] ?? '—'),
+  ]);
   figures.push(['seconds of the build', values['build-seconds'].split(',')]);
   const left = lanes.filter(({ out }) => out !== undefined).map(({ name, out }) => `${name} is left out: ${out}`);
   const bad = results.filter(({ verdict }) => ['slower', 'undecided'].includes(verdict));
