@@ -46,7 +46,7 @@ test('work under way is not collected with the objects that began it, and what i
   });
 });
 
-test.each(['arrow', 'a prepared statement', 'columns', 'http', 'http2', 'stream', 'kv', 'shards', 'json'])(
+test.each(['arrow', 'small', 'a prepared statement', 'columns', 'http', 'http2', 'stream', 'kv', 'shards', 'json'])(
   'the memory of a result that is alive when its thread ends is used again (%s)',
   async (kind) => {
     expect(await resultOf('thread-ends.mjs', [kind])).toBe(true);

@@ -8,7 +8,7 @@ import { GrpcShards } from '../../src/clients/grpc-js.js';
 import { expectedOf, packedRows } from '../../src/families/hybrid/data.js';
 import { readAll } from '../../src/families/hybrid/input.js';
 import { HybridSums } from '../../src/families/hybrid/reads.js';
-import { DataFolder, ShardServers } from './shard-process.js';
+import { ShardServers } from './shard-process.js';
 
 const SHARDS = 3;
 const ROWS = 9000;
@@ -124,50 +124,6 @@ describe('a shard that is killed', () => {
     await servers.each[1]!.restart();
     expect(await answered(() => client.get(keyOf(1)))).toBeNull();
     client.close();
-  });
-
-  it('under a scan is named after all rows of the others', async () => {
-    const many = 300_000;
-    await using servers = await ShardServers.start(SHARDS);
-    await using client = await ShardClient.connect(servers.urls);
-    await client.populate(many);
-    const held = (await client.describe()).map(({ rows }) => rows);
-    const read = [0, 0, 0];
-    const scan = async (): Promise<void> => {
-      for await (const chunk of client.scan()) {
-        const isFirst = Math.max(...read) === 0;
-        read[shardOf(chunk.column<BigInt64Array>('key')[0]!, SHARDS)]! += chunk.rowCount;
-        chunk.release();
-        if (isFirst) await servers.each[2]!.kill();
-      }
-    };
-    await expect(scan()).rejects.toMatchObject({ code: 'BB_CONNECTION', message: named(2) });
-    expect(read.slice(0, 2)).toEqual(held.slice(0, 2));
-    expect(read[2]).toBeLessThan(held[2]!);
-    await expect(client.aggregate({ column: 'key', place: 'here' })).rejects.toMatchObject({ message: named(2) });
-    await servers.each[2]!.restart();
-    await answered(() => client.populate(ROWS, { replace: true }));
-    await check(client, ROWS);
-  });
-
-  it.each(['in memory', 'on disk'])('%s under a population is named, the others are filled', async (where) => {
-    const many = 1_500_000;
-    using folder = new DataFolder();
-    await using servers = await ShardServers.start(SHARDS, where === 'on disk' ? { dataDir: folder.path } : {});
-    await using client = await ShardClient.connect(servers.urls);
-    const filling = expect(client.populate(many)).rejects.toMatchObject({ code: 'BB_CONNECTION', message: named(0) });
-    await sleep(100);
-    await servers.each[0]!.kill();
-    await filling;
-    using rows = await client.multiGet(KEYS);
-    expect(rows.failures).toMatchObject([{ shard: 0 }]);
-    expect([...KEYS.keys()].map((place) => rows.has(place))).toEqual(keysWithout(0));
-    await servers.each[0]!.restart();
-    const [broken, ...filled] = await answered(() => client.describe());
-    expect(broken!.populated).toBeUndefined();
-    expect(filled).toMatchObject([{ populated: many }, { populated: many }]);
-    await client.populate(ROWS, { replace: true });
-    await check(client, ROWS);
   });
 });
 

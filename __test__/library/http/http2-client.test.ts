@@ -1,12 +1,11 @@
 import {
   createServer,
-  constants,
   type Http2Server,
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
   type ServerHttp2Session,
 } from 'node:http2';
-import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
+import { type AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 
 import { HttpClient, type HttpResponse } from '../../../src/index.js';
@@ -87,41 +86,6 @@ describe('HttpClient over HTTP/2', () => {
     }
   });
 
-  it('sends again what the server refused, and nothing else', async () => {
-    const seen = new Map<string, number>();
-    await using server = await serve(1000, (stream, path) => {
-      const count = (seen.get(path) ?? 0) + 1;
-      seen.set(path, count);
-      if (path === '/broken') stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-      else if (count === 1) stream.close(constants.NGHTTP2_REFUSED_STREAM);
-      else answer(stream, path);
-    });
-    await using client = new HttpClient(server.url, OPTIONS);
-    const [broken, responses] = await Promise.all([
-      client.request({ path: '/broken', body: 'x' }).catch((thrown: unknown) => thrown),
-      burst(client, 20),
-    ]);
-    expect(responses.map((response) => response.text())).toEqual(responses.map((_, index) => `/${index}`));
-    expect(broken).toMatchObject({ code: 'BB_CONNECTION', message: expect.stringContaining('INTERNAL_ERROR') });
-    expect(seen.get('/broken')).toBe(1);
-    expect(responses[0]!.getSetCookie()).toEqual(['a=1, x', 'b=2']);
-  });
-
-  it('sends again over another connection what the server excluded when it ended one', async () => {
-    let requests = 0;
-    await using server = await serve(1000, (stream, path) => {
-      requests += 1;
-      if (requests > 3) return answer(stream, path);
-      // The first stream is the last one that it processes.
-      if (requests === 3) stream.session!.goaway(constants.NGHTTP2_NO_ERROR, 1);
-      if (requests === 1) setTimeout(() => answer(stream, path), 20);
-    });
-    await using client = await HttpClient.connect(server.url, OPTIONS);
-    const texts = (await burst(client, 3)).map((response) => response.text());
-    expect(texts).toEqual(['/0', '/1', '/2']);
-    expect(requests).toBe(5);
-  });
-
   it('goes on with those that wait when the first of them is given up', async () => {
     const paths: string[] = [];
     await using server = await serve(1, (stream, path) => {
@@ -140,19 +104,5 @@ describe('HttpClient over HTTP/2', () => {
     const codes = (await outcomes).map((outcome) => (outcome as { reason?: { code: string } }).reason?.code);
     expect(codes).toEqual(['BB_TIMEOUT', 'BB_ABORTED', 'BB_INVALID_ARGUMENT']);
     expect(paths).not.toContain('/<');
-  });
-
-  it('names a server that speaks HTTP/1.1 alone', async () => {
-    const server = createSocketServer((socket: Socket) => {
-      socket.on('error', () => {});
-      socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n'));
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const expected = { code: 'BB_UNSUPPORTED', message: expect.stringContaining('HTTP/1.1 400 Bad Request') };
-    await using client = new HttpClient(url, OPTIONS);
-    await expect(client.request({ path: '/' })).rejects.toMatchObject(expected);
-    await expect(HttpClient.connect(url, OPTIONS)).rejects.toMatchObject(expected);
-    await new Promise((resolve) => server.close(resolve));
   });
 });

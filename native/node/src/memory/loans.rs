@@ -43,9 +43,9 @@ use crate::memory::array_buffer::{FixedMemory, copy_of};
 /// are enough that the collections take about a hundredth of the time in which JavaScript sums a result.
 const MOST_WAITING_BYTES: usize = 32 << 20;
 
-/// The bytes from which on a loan is followed by a sentinel. A sentinel costs some microseconds, which do not show beside the making of so
-/// many bytes.
-const GUARDED_BYTES: usize = 4 << 20;
+/// The bytes from which on a loan is followed by a sentinel. A sentinel costs about a microsecond, which does not show beside the making
+/// of so many bytes.
+const GUARDED_BYTES: usize = 64 << 10;
 
 /// The elements of one garbage array: large, but below the size at which V8 gives an array a page of its own.
 const GARBAGE_ELEMENTS: usize = 15_000;
