@@ -36,7 +36,7 @@ test('--list prints the names of at least 25 lanes', () => {
 test('a lane of this checkout against itself, whose work is checked, and the same with twice the work', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lanes-'));
   const file = join(folder, 'lanes.json');
-  const few = ['--rounds', '3', '--most', '3', '--blocks', '3', '--json', file];
+  const few = ['--rounds', '3', '--most', '3', '--blocks', '11', '--json', file];
   const { stdout, stderr } = lanes(
     ROOT,
     ROOT,
@@ -53,7 +53,7 @@ test('a lane of this checkout against itself, whose work is checked, and the sam
     results: { lane: { rounds: { units: number; seconds: number; cpu: number }[][][] } }[];
   };
   const { rounds: taken } = results[0]!.lane;
-  expect(taken.flat()).toHaveLength(3 * 3);
+  expect(taken.flat()).toHaveLength(3 * 11);
   for (const [old, current, again, other] of taken.flat() as Required<typeof taken>[number]) {
     const { units } = old!;
     expect([current!.units, again!.units, other!.units]).toEqual([2 * units, 2 * units, units]);

@@ -3,10 +3,8 @@
  * takes a sample each time it is told to.
  */
 
-/** A sample is a multiple of this many units of work, so that 5 % more is a whole number of units as well. */
-export const UNITS = 20;
 /** The four processes of a round warm up at the same time. */
-const WARM_UP_MS = 400;
+const WARM_UP_MS = 500;
 
 /** The rows of a piece of input, the keys of a server, the keys of a batch, the points of a body, and the rows of shards. */
 const [PIECE, KEYS, BATCH, POINTS] = [5000, 1024, 64, 1000];
@@ -32,15 +30,15 @@ function total(values) {
 const totalOfHalves = ({ buffer, byteOffset, length }) => total(new Int32Array(buffer, byteOffset, 2 * length));
 
 /**
- * Work in units of `perUnit` calls by some callers, each of which makes one call after the other. `call` gets an index below KEYS, and
- * gives a sum that must be `each`, or a promise of it.
+ * Work in units of one call of each of some callers, which make one call after the other. `call` gets an index below KEYS, and gives a sum
+ * that must be `each`, or a promise of it.
  */
-const calls = (callers, perUnit, each, call) => ({
-  each: perUnit * each,
+const calls = (callers, each, call) => ({
+  each: callers * each,
   async work(units) {
     const sums = indices(callers).map(async (caller) => {
       let sum = 0;
-      for (let index = caller; index < units * perUnit; index += callers) {
+      for (let index = caller; index < units * callers; index += callers) {
         const part = call(index % KEYS);
         sum += typeof part === 'number' ? part : await part;
       }
@@ -92,7 +90,7 @@ const outOf = (most, read) => async (lib, uri) => {
   const rows = rowsIn(uri, most);
   const { connection, sql, fill, close } = await openTable(lib, uri, rows);
   await fill();
-  return { ...calls(1, 1, sumOfRows(rows), () => read(connection, sql, rows)), close };
+  return { ...calls(1, sumOfRows(rows), () => read(connection, sql, rows)), close };
 };
 
 /** The sum over rows: objects, or the one object of a cursor. A process has rows of one kind. */
@@ -146,20 +144,18 @@ const engine = (lib, uri, name) => ENGINE_LANES[name](lib, uri);
 
 async function kv(lib, url, name) {
   const client = await lib.KvClient.connect(url);
-  const keys = indices(KEYS).map((index) => `lanes:${process.pid}:${index}`);
+  const prefix = `lanes_${process.pid}`;
+  const keys = indices(KEYS).map((index) => `${prefix}:${index}`);
   await client.mset(keys.map((key, index) => [key, valueOf(index)]));
   const get = async (index) => (await client.getText(keys[index])).length;
-  const pipelined = (some) => some.reduce((pipeline, key) => pipeline.get(key), client.pipeline()).execute();
   const many = (read) => async (index) => {
     const values = await read(batchAt(index).map((key) => keys[key]));
     return total(indices(values.length).map((place) => values.text(place).length));
   };
   const works = {
-    get: calls(1, 20, VALUE_BYTES, get),
-    'get-32-callers': calls(32, 64, VALUE_BYTES, get),
-    'pipeline-64': calls(1, 1, BATCH * VALUE_BYTES, many(pipelined)),
+    get: calls(1, VALUE_BYTES, get),
+    'get-32-callers': calls(32, VALUE_BYTES, get),
     'mget-64': calls(
-      1,
       1,
       BATCH * VALUE_BYTES,
       many((some) => client.mget(some)),
@@ -182,10 +178,9 @@ async function sql(lib, url, name) {
   const parametersAt = (at) => batchAt(at).map((id) => [id]);
   const many = async (at) => lengthOf(await client.queryMany(query, parametersAt(at)));
   const works = {
-    select: calls(1, 20, VALUE_BYTES, select),
-    'select-16-callers': calls(16, 32, VALUE_BYTES, select),
-    'select-many-64': calls(1, 1, BATCH * VALUE_BYTES, many),
-    'insert-rows': { ...calls(1, 1, KEYS, insert), before: () => client.query(`TRUNCATE TABLE ${table}`) },
+    select: calls(1, VALUE_BYTES, select),
+    'select-many-64': calls(1, BATCH * VALUE_BYTES, many),
+    'insert-rows': { ...calls(1, KEYS, insert), before: () => client.query(`TRUNCATE TABLE ${table}`) },
   };
   return { ...works[name], close: () => client.query(`DROP TABLE ${table}`).then(() => client.close()) };
 }
@@ -201,9 +196,8 @@ async function rest(lib, { url, path, bodies, bytes }, name) {
     return total(indices(BATCH).map((index) => sizeOf(responses.response(index))));
   };
   const works = {
-    read: calls(1, 20, bytes, read),
-    'read-16-callers': calls(16, 32, bytes, read),
-    'read-many-64': calls(1, 1, BATCH * bytes, many),
+    read: calls(1, bytes, read),
+    'read-many-64': calls(1, BATCH * bytes, many),
   };
   return { ...works[name], close: () => client.close() };
 }
@@ -219,10 +213,10 @@ function codec(lib, _, name) {
   const [lineEncoder, columnsEncoder] = [new lib.LineEncoder(series), new lib.ColumnsEncoder(series)];
   const [lineParser, columnsDecoder] = [new lib.LineParser(), new lib.ColumnsDecoder()];
   const works = {
-    'lines-decode': calls(1, 10, total(values), () => total(lineParser.parse(text).tables[0].fields.v)),
-    'lines-encode': calls(1, 20, text.length, () => lineEncoder.encodeInto(memory, values, times)),
-    'columns-encode': calls(1, 500, packed.length, () => columnsEncoder.encodeInto(memory, values, times)),
-    'columns-decode': calls(1, 500, values[POINTS - 1], () => columnsDecoder.decode(packed).values[POINTS - 1]),
+    'lines-decode': calls(1, total(values), () => total(lineParser.parse(text).tables[0].fields.v)),
+    'lines-encode': calls(1, text.length, () => lineEncoder.encodeInto(memory, values, times)),
+    'columns-encode': calls(1, packed.length, () => columnsEncoder.encodeInto(memory, values, times)),
+    'columns-decode': calls(1, values[POINTS - 1], () => columnsDecoder.decode(packed).values[POINTS - 1]),
   };
   return works[name];
 }
@@ -248,10 +242,10 @@ async function shards(lib, addresses, name) {
   };
   const works = {
     get: isHere
-      ? calls(1, 5000, 1, (key) => isOf(key)(client.tryGet(key)))
-      : calls(1, 20, 1, (key) => client.get(key).then(isOf(key))),
-    'multi-get': calls(1, 10, 4 * BATCH, many),
-    scan: calls(1, 1, (SHARD_ROWS * (SHARD_ROWS - 1)) / 2, scan),
+      ? calls(1, 1, (key) => isOf(key)(client.tryGet(key)))
+      : calls(1, 1, (key) => client.get(key).then(isOf(key))),
+    'multi-get': calls(1, 4 * BATCH, many),
+    scan: calls(1, (SHARD_ROWS * (SHARD_ROWS - 1)) / 2, scan),
   };
   return { ...works[name], close: () => client.close() };
 }
@@ -271,9 +265,9 @@ const SHORT = ENGINE.filter((name) => !/arrow-in|chunks|cursor/.test(name));
 export const LANES = [
   ...lanesOf('memory', engine, ENGINE),
   ...lanesOf('embedded', engine, ENGINE),
-  ...lanesOf('kv', kv, ['get', 'get-32-callers', 'pipeline-64', 'mget-64'], 'redis'),
-  ...lanesOf('sql', sql, ['select', 'select-16-callers', 'select-many-64', 'insert-rows'], 'mysql'),
-  ...lanesOf('rest', rest, ['read', 'read-16-callers', 'read-many-64'], 'rest'),
+  ...lanesOf('kv', kv, ['get', 'get-32-callers', 'mget-64'], 'redis'),
+  ...lanesOf('sql', sql, ['select', 'select-many-64', 'insert-rows'], 'mysql'),
+  ...lanesOf('rest', rest, ['read', 'read-many-64'], 'rest'),
   ...lanesOf('codec', codec, ['lines-decode', 'lines-encode', 'columns-encode', 'columns-decode']),
   ...lanesOf('shards', shards, SHARDS),
 ];
@@ -290,31 +284,27 @@ export const MORE = [
 
 /** Takes a sample. Throws if the work has not the sum that it must have. */
 async function sampleOf({ before, work, each }, units) {
-  globalThis.gc();
   await before?.();
-  // The kernel knows the CPU time of a thread for certain once the thread has stopped running.
-  const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
-  pause();
   const cpu = process.cpuUsage();
   const startedAt = performance.now();
   const sum = await work(units);
   const seconds = (performance.now() - startedAt) / 1000;
-  pause();
   const { user, system } = process.cpuUsage(cpu);
   if (sum !== units * each) throw new Error(`the sum of ${units} units of work is ${sum} instead of ${units * each}`);
   return { units, seconds, cpu: (user + system) / 1e6 };
 }
 
 /** Opens a lane and warms it up. Returns it with the seconds of a unit of work, or the reason why the build lacks the lane. */
-async function opened({ lane, library, url, units = UNITS }) {
+async function opened({ lane, library, url, seconds: wanted }) {
   const { open } = [...LANES, ...MORE].find(({ name }) => name === lane);
   try {
     const measured = await open(await import(library), url);
-    await sampleOf(measured, UNITS);
+    let units = 1;
     const end = performance.now() + WARM_UP_MS;
     for (;;) {
       const { seconds } = await sampleOf(measured, units);
       if (performance.now() > end) return { measured, unitSeconds: seconds / units };
+      units = Math.max(1, Math.round((units * wanted) / seconds));
     }
   } catch (error) {
     if (error.name === 'TypeError' || /^BB_(NOT_INSTALLED|ADDON_|UNSUPPORTED)/.test(error.code))
@@ -331,8 +321,10 @@ if (process.argv[2] === 'worker') {
       const { measured: open, ...answer } = await opened(message);
       measured = open;
       process.send(answer);
-    } else if (message.units !== undefined) process.send(await sampleOf(measured, message.units));
-    else {
+    } else if (message.units !== undefined) {
+      if (message.collects) globalThis.gc();
+      process.send(await sampleOf(measured, message.units));
+    } else {
       await measured?.close?.();
       process.exit();
     }

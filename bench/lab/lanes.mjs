@@ -1,25 +1,27 @@
 #!/usr/bin/env node
 /**
  * Is a build slower than another one? `node bench/lab/lanes.mjs OLD NEW` compares two built checkouts on the headline lanes of the library and
- * of the families of requests. It exits with 1 if a lane is slower, fails, or is undecided at the end. On a machine that others use, let
- * it go first: `chrt -r 5 node bench/lab/lanes.mjs OLD NEW`, as root.
+ * of the families of requests. It exits with 1 if a lane is slower, fails, or is undecided at the end.
  *
- * In each round a lane gets two new processes of each build. They take samples of the same work in turns, in random order. Each block of
- * samples has a ratio NEW/OLD, and a ratio of the old build to itself as the control. A lane is slower if the whole interval of the ratio of
- * its rates is below 1, and the ratio is below 0.97. It is undecided if the interval is wider than 0.06: it then gets more rounds, while there
- * is time. The intervals hold for all lanes together. A lane that the old build lacks, or the machine, is named and left out.
+ * In each round a lane gets two new processes of each build. They take samples of the same work in turns, in random order. A sample is so
+ * short that what the machine does meanwhile is the same for the samples of a block. Servers run on one CPU and their clients on another
+ * one, if `taskset` is installed: else a connection is fast or slow by where its two threads happen to run. Each block of samples has a
+ * ratio NEW/OLD, and a ratio of the old build to itself as the control. A lane is slower if the whole interval of the ratio of its rates is
+ * below 1, and the ratio is below 0.97. It is undecided if the interval is wider than 0.06: it then gets more rounds, while there is time.
+ * The intervals hold for all lanes together. A lane that the old build lacks, or the machine, is named and left out.
  *
  *   --lane A,B             only these lanes; `--list` prints their names
  *   --more                 the lanes of hyper, flight, sail, mysql, a Redis cluster and shards over gRPC instead
  *   --minutes 15           the time after which no round begins
- *   --rounds 6, --most 30  the fewest and the most rounds of a lane; --blocks 6: the blocks of a round
+ *   --rounds 6, --most 60  the fewest and the most rounds of a lane; --blocks 60: the blocks of a round
  *   --plant LANE=0.05      the new build does 5 % more of the same work in each sample: a test of this tool
  *   --build-seconds 60,62  the seconds of both builds, for the table of sizes
  *   --json FILE            a file for all samples and results
  */
-import { fork } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -27,16 +29,19 @@ import { parseArgs } from 'node:util';
 import { list, renderTerminal, tableBlock, tableOf } from '../../dist/report/document.js';
 import { median } from '../../dist/stats/quantile.js';
 import { seededDraws, shuffled } from '../../dist/stats/random.js';
-import { LANES, MORE, SHARD_ROWS, UNITS } from './lanes-work.mjs';
+import { LANES, MORE, SHARD_ROWS } from './lanes-work.mjs';
 import { intervalsOf, isWide, sizeOf, verdictOf } from './lanes-verdict.mjs';
 
 const WORKER = fileURLToPath(new URL('lanes-work.mjs', import.meta.url));
-const SAMPLE_SECONDS = 0.05;
-const unitsFor = (unitSeconds) => UNITS * Math.max(1, Math.round(SAMPLE_SECONDS / unitSeconds / UNITS));
+const SAMPLE_SECONDS = 0.003;
+/** The units of work of a sample are a multiple of this number. A planted slowdown of 5 % is a whole unit of 20. */
+const unitsFor = (unitSeconds, multiple) => multiple * Math.max(1, Math.round(SAMPLE_SECONDS / unitSeconds / multiple));
+/** The blocks from one collection of garbage to the next one. */
+const COLLECTED_BLOCKS = 10;
 /** The builds of the processes of a round. */
 const SIDES = ['old', 'new', 'new', 'old'];
 
-const DEFAULTS = { minutes: '15', rounds: '6', most: '30', blocks: '6', plant: '', 'build-seconds': '—,—' };
+const DEFAULTS = { minutes: '15', rounds: '6', most: '60', blocks: '60', plant: '', 'build-seconds': '—,—' };
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: Object.fromEntries([
@@ -64,6 +69,9 @@ const plants = new Map(values.plant.split(',').map((plant) => plant.split('=')))
 const sizes = [sizeOf(roots.old), sizeOf(roots.new)];
 const draw = seededDraws(Date.now());
 const servers = new Map();
+const lastCpu = availableParallelism() - 1;
+// The servers run where the process runs that starts them.
+const isPinned = lastCpu > 0 && spawnSync('taskset', ['-a', '-p', '-c', `${lastCpu}`, `${process.pid}`]).status === 0;
 const end = performance.now() + minutes * 60_000;
 try {
   let open = lanes;
@@ -91,25 +99,29 @@ async function measure(lane) {
   try {
     if (lane.server !== undefined && !servers.has(lane.server)) servers.set(lane.server, await started(lane.server));
     const { url } = servers.get(lane.server) ?? {};
-    workers.push(...SIDES.map((side) => startWorker(`${lane.name} of the ${side} build`)));
+    const cpus = lane.server === undefined ? `0-${lastCpu}` : '0';
+    workers.push(...SIDES.map((side) => startWorker(`${lane.name} of the ${side} build`, cpus)));
     const libraries = SIDES.map((side) => pathToFileURL(join(roots[side], 'dist/index.js')).href);
-    const open = (worker, at) => worker.ask({ lane: lane.name, library: libraries[at], url, units: lane.units });
-    for (const [at, { lacks, unitSeconds }] of (await Promise.all(workers.map(open))).entries()) {
+    const open = (worker, at) => {
+      return worker.ask({ lane: lane.name, library: libraries[at], url, seconds: SAMPLE_SECONDS });
+    };
+    const answers = await Promise.all(workers.map(open));
+    for (const [at, { lacks }] of answers.entries()) {
       if (lacks !== undefined) return fail(lane, `the ${SIDES[at]} build lacks it: ${lacks}`, SIDES[at] === 'old');
-      lane.units ??= unitsFor(unitSeconds);
     }
-    const more = Math.round(lane.units * Number(plants.get(lane.name) ?? 0));
+    const plant = Number(plants.get(lane.name) ?? 0);
+    const units = unitsFor(median(answers.map(({ unitSeconds }) => unitSeconds)), plant > 0 ? 20 : 1);
+    const more = Math.round(units * plant);
     const samples = [];
     for (let block = 0; block < blocks; block += 1) {
       const ofBlock = [];
       for (const index of shuffled([0, 1, 2, 3], draw)) {
-        ofBlock[index] = await workers[index].ask({ units: lane.units + (SIDES[index] === 'new' ? more : 0) });
+        const collects = block % COLLECTED_BLOCKS === 0;
+        ofBlock[index] = await workers[index].ask({ units: units + (SIDES[index] === 'new' ? more : 0), collects });
       }
       samples.push(ofBlock);
     }
     lane.rounds.push(samples);
-    // A round says better than the warm-up before it how long the work takes, and each round may have units of its own.
-    lane.units = unitsFor(median(samples.flat().map(({ seconds, units }) => seconds / units)));
   } catch (error) {
     fail(lane, error.message, error.code === 'BB_NOT_INSTALLED');
   } finally {
@@ -117,9 +129,10 @@ async function measure(lane) {
   }
 }
 
-/** Starts a process that measures a lane. It is killed if it does not end. */
-function startWorker(what) {
-  const child = fork(WORKER, ['worker'], { execArgv: ['--expose-gc'] });
+/** Starts a process that measures a lane, on these CPUs. It is killed if it does not end. */
+function startWorker(what, cpus) {
+  const words = [...(isPinned ? ['taskset', '-c', cpus] : []), process.execPath, '--expose-gc', WORKER, 'worker'];
+  const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the process of ${what} ended with the code ${code}`);
   });
