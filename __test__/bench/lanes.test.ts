@@ -17,9 +17,16 @@ const rounds = (ratio: number, spread: number) =>
   );
 
 test('a lane is slower, undecided, faster or the same', () => {
-  const made = [rounds(0.95, 0.01), rounds(0.95, 0.2), rounds(1, 0.01), rounds(0.98, 0.01), rounds(1.2, 0.2)];
+  const made = [
+    rounds(0.95, 0.01),
+    rounds(0.95, 0.2),
+    rounds(1, 0.01),
+    rounds(0.98, 0.01),
+    rounds(1.2, 0.2),
+    rounds(1.05, 0.08),
+  ];
   const verdicts = intervalsOf(made).map(verdictOf);
-  expect(verdicts).toEqual(['slower', 'undecided', 'same', 'same', 'faster']);
+  expect(verdicts).toEqual(['slower', 'undecided', 'same', 'same', 'faster', 'not slower']);
   // The same rounds decide less if they are a lane of many.
   const among = intervalsOf([rounds(0.96, 0.055), ...Array.from({ length: 200 }, () => rounds(1, 0.055))]);
   expect(verdictOf(intervalsOf([rounds(0.96, 0.055)])[0]!)).toBe('slower');

@@ -7,18 +7,19 @@ import { RISK } from '../../dist/stats/resampling.js';
 import { priorVariance } from '../../dist/stats/prior-variance.js';
 import { ratioInTurns, varianceBetween } from '../../dist/stats/ratio-in-turns.js';
 
-/** A rate below this part of the old one, and surely below it, is slower. */
+/** A rate below this part of the old one, and surely below the old one, is slower. */
 const SLOWER = 0.97;
-/** An interval that is wider decides nothing, unless all of it is above 1. */
+/** An interval that is wider decides nothing, unless all of it is above `SLOWER`. */
 const WIDEST = 0.06;
 
-export const isWide = ({ low, high }) => low <= 1 && high - low > WIDEST;
+export const isUndecided = ({ low, high }) => low <= SLOWER && high - low > WIDEST;
 
 /** The verdict of the interval of a ratio of rates. */
 export function verdictOf({ ratio, low, high }) {
   if (high < 1 && ratio < SLOWER) return 'slower';
-  if (isWide({ low, high })) return 'undecided';
-  return low > 1 ? 'faster' : 'same';
+  if (isUndecided({ low, high })) return 'undecided';
+  if (low > 1) return 'faster';
+  return high - low > WIDEST ? 'not slower' : 'same';
 }
 
 /**

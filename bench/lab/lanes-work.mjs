@@ -148,18 +148,14 @@ async function kv(lib, url, name) {
   const keys = indices(KEYS).map((index) => `${prefix}:${index}`);
   await client.mset(keys.map((key, index) => [key, valueOf(index)]));
   const get = async (index) => (await client.getText(keys[index])).length;
-  const many = (read) => async (index) => {
-    const values = await read(batchAt(index).map((key) => keys[key]));
-    return total(indices(values.length).map((place) => values.text(place).length));
+  const mget = async (index) => {
+    const values = await client.mget(batchAt(index).map((key) => keys[key]));
+    return total(indices(BATCH).map((place) => values.text(place).length));
   };
   const works = {
     get: calls(1, VALUE_BYTES, get),
     'get-32-callers': calls(32, VALUE_BYTES, get),
-    'mget-64': calls(
-      1,
-      BATCH * VALUE_BYTES,
-      many((some) => client.mget(some)),
-    ),
+    'mget-64': calls(1, BATCH * VALUE_BYTES, mget),
   };
   return { ...works[name], close: () => client.close() };
 }

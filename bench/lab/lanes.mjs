@@ -7,8 +7,8 @@
  * short that what the machine does meanwhile is the same for the samples of a block. Servers run on one CPU and their clients on another
  * one, if `taskset` is installed: else a connection is fast or slow by where its two threads happen to run. Each block of samples has a
  * ratio NEW/OLD, and a ratio of the old build to itself as the control. A lane is slower if the whole interval of the ratio of its rates is
- * below 1, and the ratio is below 0.97. It is undecided if the interval is wider than 0.06: it then gets more rounds, while there is time.
- * The intervals hold for all lanes together. A lane that the old build lacks, or the machine, is named and left out.
+ * below 1, and the ratio is below 0.97. It is undecided if the interval is wider than 0.06 and not wholly above 0.97: it then gets more
+ * rounds, while there is time. The intervals hold for all lanes together. A lane that the old build lacks, or the machine, is named and left out.
  *
  *   --lane A,B             only these lanes; `--list` prints their names
  *   --more                 the lanes of hyper, flight, sail, mysql, a Redis cluster and shards over gRPC instead
@@ -30,7 +30,7 @@ import { list, renderTerminal, tableBlock, tableOf } from '../../dist/report/doc
 import { median } from '../../dist/stats/quantile.js';
 import { seededDraws, shuffled } from '../../dist/stats/random.js';
 import { LANES, MORE, SHARD_ROWS } from './lanes-work.mjs';
-import { intervalsOf, isWide, sizeOf, verdictOf } from './lanes-verdict.mjs';
+import { intervalsOf, isUndecided, sizeOf, verdictOf } from './lanes-verdict.mjs';
 
 const WORKER = fileURLToPath(new URL('lanes-work.mjs', import.meta.url));
 const SAMPLE_SECONDS = 0.003;
@@ -77,7 +77,7 @@ try {
   let open = lanes;
   for (let round = 1; round <= most && open.length > 0 && performance.now() < end; round += 1) {
     for (const lane of open) if (performance.now() < end) await measure(lane);
-    if (round >= fewest) open = judged().flatMap(({ lane, rate }) => (isWide(rate) ? [lane] : []));
+    if (round >= fewest) open = judged().flatMap(({ lane, rate }) => (isUndecided(rate) ? [lane] : []));
     const left = ((end - performance.now()) / 60_000).toFixed(1);
     console.error(`round ${round} is over, ${left} minutes are left, ${open.length} lanes go on`);
   }
@@ -100,17 +100,18 @@ async function measure(lane) {
     if (lane.server !== undefined && !servers.has(lane.server)) servers.set(lane.server, await started(lane.server));
     const { url } = servers.get(lane.server) ?? {};
     const cpus = lane.server === undefined ? `0-${lastCpu}` : '0';
-    workers.push(...SIDES.map((side) => startWorker(`${lane.name} of the ${side} build`, cpus)));
-    const libraries = SIDES.map((side) => pathToFileURL(join(roots[side], 'dist/index.js')).href);
-    const open = (worker, at) => {
-      return worker.ask({ lane: lane.name, library: libraries[at], url, seconds: SAMPLE_SECONDS });
-    };
-    const answers = await Promise.all(workers.map(open));
-    for (const [at, { lacks }] of answers.entries()) {
+    const answers = [];
+    for (const at of shuffled([0, 1, 2, 3], draw)) {
+      workers[at] = startWorker(`${lane.name} of the ${SIDES[at]} build`, cpus);
+      const library = pathToFileURL(join(roots[SIDES[at]], 'dist/index.js')).href;
+      answers[at] = workers[at].ask({ lane: lane.name, library, url, seconds: SAMPLE_SECONDS });
+    }
+    const opened = await Promise.all(answers);
+    for (const [at, { lacks }] of opened.entries()) {
       if (lacks !== undefined) return fail(lane, `the ${SIDES[at]} build lacks it: ${lacks}`, SIDES[at] === 'old');
     }
     const plant = Number(plants.get(lane.name) ?? 0);
-    const units = unitsFor(median(answers.map(({ unitSeconds }) => unitSeconds)), plant > 0 ? 20 : 1);
+    const units = unitsFor(median(opened.map(({ unitSeconds }) => unitSeconds)), plant > 0 ? 20 : 1);
     const more = Math.round(units * plant);
     const samples = [];
     for (let block = 0; block < blocks; block += 1) {

@@ -15,7 +15,10 @@ interface Server extends AsyncDisposable {
 }
 
 /** Starts a server whose streams are given to `talk`. */
-async function serve(most: number, talk: (stream: ServerHttp2Stream, path: string) => void): Promise<Server> {
+async function serve(
+  most: number,
+  talk: (stream: ServerHttp2Stream, path: string, headers: IncomingHttpHeaders) => void,
+): Promise<Server> {
   const server: Http2Server = createServer({ settings: { maxConcurrentStreams: most } });
   const sessions = new Set<ServerHttp2Session>();
   server.on('session', (session) => {
@@ -24,7 +27,7 @@ async function serve(most: number, talk: (stream: ServerHttp2Stream, path: strin
   });
   server.on('stream', (stream, headers) => {
     stream.on('error', () => {});
-    talk(stream, headers[':path']!);
+    talk(stream, headers[':path']!, headers);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -51,16 +54,12 @@ const OPTIONS = { http2: true, timeoutMs: 20_000 } as const;
 describe('HttpClient over HTTP/2', () => {
   it('replaces those headers of the client that a request has itself', async () => {
     const heads: IncomingHttpHeaders[] = [];
-    const server = createServer((request, response) => {
-      heads.push(request.headers);
-      response.end();
+    await using server = await serve(1, (stream, path, headers) => {
+      heads.push(headers);
+      answer(stream, path);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const client = new HttpClient(url, { ...OPTIONS, headers: { 'x-a': 'a', 'x-b': 'b' } });
+    await using client = new HttpClient(server.url, { ...OPTIONS, headers: { 'x-a': 'a', 'x-b': 'b' } });
     await client.request({ path: '/', headers: { 'X-A': 'c' } });
-    await client.close();
-    server.close();
     expect(heads).toMatchObject([{ 'x-a': 'c', 'x-b': 'b' }]);
   });
 
