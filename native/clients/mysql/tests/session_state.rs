@@ -335,20 +335,3 @@ fn an_error_that_leaves_a_transaction_open_stops_nothing() {
         assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "2");
     });
 }
-
-#[test]
-fn a_session_whose_connection_was_killed_does_not_go_on() {
-    needs!("mysql", executable(None));
-    on_runtime(async {
-        let (client, url) = client_of("killed").await;
-        let other = Client::connect(&url).await.unwrap();
-        client.text("BEGIN").await.unwrap();
-        client.text("INSERT INTO t VALUES (1, '')").await.unwrap();
-        let id = number(&client, "SELECT CONNECTION_ID()").await;
-        other.text(&format!("KILL {id}")).await.unwrap();
-        for sql in ["INSERT INTO t VALUES (2, '')", "COMMIT"] {
-            assert_eq!(client.text(sql).await.unwrap_err().code(), "BB_CONNECTION", "{sql}");
-        }
-        assert_eq!(number(&other, "SELECT COUNT(*) FROM t").await, "0");
-    });
-}

@@ -203,8 +203,14 @@ impl State {
 
     fn advance(&mut self, context: &mut Context<'_>) -> Result<()> {
         loop {
+            let is_unused = self.is_unused();
             match &mut self.stage {
-                Stage::Over => return Ok(()),
+                Stage::Over if is_unused => return Ok(()),
+                // It was lost or retired while a call took it.
+                Stage::Over => {
+                    self.stage = opening(&self.place, &self.url, self.driver);
+                    (self.output, self.written) = (Vec::new(), 0);
+                }
                 Stage::Opening(opening) => match opening.as_mut().poll(context) {
                     Poll::Pending => return Ok(()),
                     Poll::Ready(opened) => self.stage = Stage::Open(opened?),
@@ -344,6 +350,23 @@ impl Drop for Ticket {
             }
         } else {
             state.pass_on();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use boundary_bench_kernel::driver::Tokio;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn commands_that_come_when_the_connection_is_over_have_an_outcome() {
+        let url: Url = "redis://127.0.0.1:1".parse().unwrap();
+        let lane = Arc::new(Lane::new(url.place.clone(), Arc::new(url), &Tokio));
+        for _ in 0..2 {
+            let answers = lane.send(Parcel::default(), false).await;
+            assert!(matches!(answers.failure, Some((Error::Engine { .. }, false))), "{:?}", answers.failure);
         }
     }
 }

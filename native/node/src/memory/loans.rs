@@ -44,7 +44,7 @@ use crate::memory::array_buffer::{FixedMemory, copy_of};
 const MOST_WAITING_BYTES: usize = 32 << 20;
 
 /// The bytes from which on a loan is followed by a sentinel. A sentinel costs about a microsecond, which does not show beside the making
-/// of so many bytes.
+/// of a longer one.
 const GUARDED_BYTES: usize = 64 << 10;
 
 /// The elements of one garbage array: large, but below the size at which V8 gives an array a page of its own.
