@@ -144,8 +144,7 @@ const engine = (lib, uri, name) => ENGINE_LANES[name](lib, uri);
 
 async function kv(lib, url, name) {
   const client = await lib.KvClient.connect(url);
-  const prefix = `lanes_${process.pid}`;
-  const keys = indices(KEYS).map((index) => `${prefix}:${index}`);
+  const keys = indices(KEYS).map((index) => `lanes:${process.pid}:${index}`);
   await client.mset(keys.map((key, index) => [key, valueOf(index)]));
   const get = async (index) => (await client.getText(keys[index])).length;
   const mget = async (index) => {

@@ -116,8 +116,8 @@ async function measure(lane) {
     const samples = [];
     for (let block = 0; block < blocks; block += 1) {
       const ofBlock = [];
+      const collects = block % COLLECTED_BLOCKS === 0;
       for (const index of shuffled([0, 1, 2, 3], draw)) {
-        const collects = block % COLLECTED_BLOCKS === 0;
         ofBlock[index] = await workers[index].ask({ units: units + (SIDES[index] === 'new' ? more : 0), collects });
       }
       samples.push(ofBlock);

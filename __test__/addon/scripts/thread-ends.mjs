@@ -10,15 +10,14 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { addon } from '../../../dist/addon.js';
 import { attach, connect, HttpClient, KvClient, ShardClient, ShardStore } from '../../../dist/index.js';
 
-const [BYTES, THREADS] = [24 << 20, 10];
-const rows = (bytes) => `SELECT range AS id FROM range(${bytes / 8})`;
-const ROWS = rows(BYTES);
-const [SMALL_BYTES, MANY_THREADS] = [3 << 20, 60];
+const isSmall = (isMainThread ? process.argv[2] : workerData.kind) === 'small';
+const [BYTES, THREADS] = isSmall ? [3 << 20, 60] : [24 << 20, 10];
+const ROWS = `SELECT range AS id FROM range(${BYTES / 8})`;
 
 /** The result of each kind, by what the main thread tells. */
 const RESULTS = {
   arrow: async ({ handle }) => attach(handle).executeQueryToArrow(ROWS),
-  small: async ({ handle }) => attach(handle).executeQueryToArrow(rows(SMALL_BYTES)),
+  small: (told) => RESULTS.arrow(told),
   'a prepared statement': async ({ handle }) => (await attach(handle).prepare(ROWS)).executeQueryToArrow(),
   columns: async ({ handle }) => {
     const chunks = [];
@@ -72,11 +71,10 @@ if (isMainThread) {
     const said = new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
     await Promise.all([said, new Promise((resolve) => worker.once('exit', resolve))]);
   };
-  const [bytes, threads] = kind === 'small' ? [SMALL_BYTES, MANY_THREADS] : [BYTES, THREADS];
-  for (let thread = 0; thread < threads / 3; thread += 1) await end();
+  for (let thread = 0; thread < THREADS / 3; thread += 1) await end();
   const { rss } = process.memoryUsage();
-  for (let thread = 0; thread < threads; thread += 1) await end();
-  console.log(process.memoryUsage().rss - rss < (threads * bytes) / 2);
+  for (let thread = 0; thread < THREADS; thread += 1) await end();
+  console.log(process.memoryUsage().rss - rss < (THREADS * BYTES) / 2);
   process.exit(0);
 }
 globalThis.kept = await RESULTS[workerData.kind](workerData);

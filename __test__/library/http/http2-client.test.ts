@@ -59,7 +59,8 @@ describe('HttpClient over HTTP/2', () => {
       answer(stream, path);
     });
     await using client = new HttpClient(server.url, { ...OPTIONS, headers: { 'x-a': 'a', 'x-b': 'b' } });
-    await client.request({ path: '/', headers: { 'X-A': 'c' } });
+    const response = await client.request({ path: '/', headers: { 'X-A': 'c' } });
+    expect(response.getSetCookie()).toEqual(['a=1, x', 'b=2']);
     expect(heads).toMatchObject([{ 'x-a': 'c', 'x-b': 'b' }]);
   });
 

@@ -53,16 +53,27 @@ describe('KvClient and servers that do what they like', () => {
     server.close();
   });
 
-  test('arrays as deep in each other as a reply may have them are read', async () => {
-    const server = await startScriptedRedis(([, depth], socket) => {
-      socket.write(`${'*1\r\n'.repeat(Number(depth))}:7\r\n`);
+  test('arrays too deep in each other are an error that breaks the connection, and no other', async () => {
+    const nested = (depth: number): string => `${'*1\r\n'.repeat(depth)}:7\r\n`;
+    const server = await startScriptedRedis(([name, depth], socket) => {
+      if (name === 'NEST') socket.write(nested(Number(depth)));
+      else if (name === 'GET') socket.write('$1\r\nx\r\n');
     });
     await using client = await KvClient.connect(`${server.url}?cluster=false`);
     const ask = async (depth: number) => (await client.pipeline().command('NEST', String(depth)).execute()).value(0);
     let reply = await ask(128);
     for (let depth = 0; depth < 128; depth += 1) reply = (reply as readonly (typeof reply)[])[0]!;
     expect(reply).toBe(7);
-    await expect(ask(129)).rejects.toMatchObject({ name: 'BoundaryError', code: 'BB_ENGINE' });
+    for (const depth of [129, 100_000]) {
+      const waiting = codeOf(client.get('behind'));
+      expect(await waiting).toBe('resolved');
+      await expect(ask(depth)).rejects.toMatchObject({
+        name: 'BoundaryError',
+        code: 'BB_ENGINE',
+        message: 'redis: the server sent arrays more than 128 deep in each other, as no server of Redis does',
+      });
+      expect(await client.getText('a')).toBe('x');
+    }
     server.close();
   });
 

@@ -206,7 +206,7 @@ impl State {
             let is_unused = self.is_unused();
             match &mut self.stage {
                 Stage::Over if is_unused => return Ok(()),
-                // It was lost or retired while a call took it.
+                // It was lost while it was idle, or was lost or retired while a call took it.
                 Stage::Over => {
                     self.stage = opening(&self.place, &self.url, self.driver);
                     (self.output, self.written) = (Vec::new(), 0);
@@ -219,7 +219,7 @@ impl State {
                     let Poll::Ready(is_quiet) = pin!(connection.is_quiet()).poll(context) else { return Ok(()) };
                     self.stage = match std::mem::replace(&mut self.stage, Stage::Over) {
                         Stage::Idle(connection) if is_quiet => Stage::Open(connection),
-                        _ => opening(&self.place, &self.url, self.driver),
+                        _ => Stage::Over,
                     };
                     (self.output, self.written) = (Vec::new(), 0);
                 }
