@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type};
+use arrow_array::types::{Float32Type, Float64Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array,
     Int32Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
@@ -38,6 +38,7 @@ macro_rules! engine_contract {
             every_type_comes_back_with_its_nulls,
             a_number_that_the_engine_has_not_is_named_by_row_and_column,
             a_cancelled_query_says_so,
+            a_text_without_a_statement_is_no_query,
             a_command_that_is_reported_as_cancelled_has_changed_nothing,
             a_query_left_in_the_middle_holds_nothing,
             tables_are_filled_in_parallel,
@@ -386,6 +387,16 @@ pub fn a_number_that_the_engine_has_not_is_named_by_row_and_column(engine: &Arc<
     }
 }
 
+pub fn a_text_without_a_statement_is_no_query(engine: &Arc<dyn Engine>) {
+    for text in ["", " \n", ";", "-- SELECT 1"] {
+        let refused = engine.query(text, &QueryOptions::default()).err().unwrap();
+        assert_eq!(refused.code(), "BB_INVALID_ARGUMENT", "{text}: {refused}");
+        let refused = engine.prepare(text, &CancelToken::default()).err().unwrap();
+        let expected = if engine.capabilities().sql { "BB_INVALID_ARGUMENT" } else { "BB_UNSUPPORTED" };
+        assert_eq!(refused.code(), expected, "{text}: {refused}");
+    }
+}
+
 pub fn a_cancelled_query_says_so(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
@@ -524,6 +535,10 @@ pub fn parameters_of_every_type_arrive(engine: &Arc<dyn Engine>) {
         (SqlType::Int, Value::Int(2_147_483_647)),
         (SqlType::BigInt, Value::Int(i64::MIN)),
         (SqlType::Double, Value::Double(-0.1)),
+        (SqlType::Double, Value::Double(9_007_199_254_740_992.0)),
+        (SqlType::SmallInt, Value::SmallInt(-32_768)),
+        (SqlType::Int, Value::Int32(-1)),
+        (SqlType::Real, Value::Real(0.1)),
         (
             SqlType::Decimal { precision: 10, scale: 2 },
             Value::Decimal { value: -1_234_567_890, precision: 10, scale: 2 },
@@ -550,13 +565,37 @@ pub fn parameters_of_every_type_arrive(engine: &Arc<dyn Engine>) {
     let parameters: Vec<Value> = values.iter().map(|(_, value)| value.clone()).collect();
     insert.execute(&parameters, &CancelToken::default()).unwrap();
     insert.execute(&vec![Value::Null; values.len()], &CancelToken::default()).unwrap();
+    let typed: Vec<Value> = values.iter().map(|(sql_type, _)| Value::NullOf(*sql_type)).collect();
+    insert.execute(&typed, &CancelToken::default()).unwrap();
     drop(insert);
-    let nulls = "c0 IS NULL AND c4 IS NULL AND c6 IS NULL AND c7 IS NULL AND c8 IS NULL AND c9 IS NULL AND c10 IS NULL";
-    assert_eq!(rows(engine, &format!("SELECT c0 FROM t WHERE {nulls}")), 1);
+    let nulls: Vec<String> = (0..values.len()).map(|index| format!("c{index} IS NULL")).collect();
+    assert_eq!(rows(engine, &format!("SELECT c0 FROM t WHERE {}", nulls.join(" AND "))), 2);
     for (index, (sql_type, value)) in values.into_iter().enumerate() {
         let mut select = prepared(engine, &format!("SELECT c{index} FROM t WHERE c{index} = $1"));
         assert_eq!(rows_of(select.as_mut(), &[value]).len(), 1, "{sql_type:?}");
         assert_eq!(rows_of(select.as_mut(), &[Value::Null]).len(), 0, "{sql_type:?}");
+    }
+}
+
+pub fn a_parameter_keeps_the_type_that_it_is_given(engine: &Arc<dyn Engine>) {
+    for given in [
+        Value::SmallInt(5),
+        Value::Int32(5),
+        Value::Real(0.1),
+        Value::Double(9_007_199_254_740_992.0),
+        Value::NullOf(SqlType::SmallInt),
+        Value::NullOf(SqlType::Real),
+        Value::NullOf(SqlType::Text),
+        Value::NullOf(SqlType::Decimal { precision: 5, scale: 2 }),
+    ] {
+        let mut select = prepared(engine, "SELECT $1 AS x");
+        let mut stream = select.query(std::slice::from_ref(&given), &QueryOptions::default()).unwrap();
+        let batch = stream.next_batch().unwrap().unwrap();
+        assert_eq!(Some(stream.columns()[0].sql_type), given.sql_type(), "{given:?}");
+        assert_eq!(batch.column(0).is_null(0), matches!(given, Value::NullOf(_)), "{given:?}");
+        if let Value::Real(number) = given {
+            assert_eq!(batch.column(0).as_primitive::<Float32Type>().value(0).to_bits(), number.to_bits());
+        }
     }
 }
 

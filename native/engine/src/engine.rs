@@ -251,6 +251,11 @@ pub trait Statement: Send {
         None
     }
 
+    /// Gives the next run the place of `in_turn`, a result of [`Engine::in_turn`] of the statement's engine.
+    fn take_place(&mut self, in_turn: &dyn Engine) {
+        let _ = in_turn;
+    }
+
     /// Runs the statement as a query. See [`Engine::query`].
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::sql_text::{is_word, quoted_name};
+use crate::sql_text::{check_not_empty, is_word, postgres_token, quoted_name};
 use crate::table::{Column, TableDefinition, arrow_schema_of, unique_names};
 use crate::{BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, check_batch};
 use boundary_bench_kernel::cancel::CancelToken;
@@ -240,6 +240,7 @@ fn parse_scan(sql: &str) -> Result<Scan> {
             sql.trim()
         ))
     };
+    check_not_empty(sql, postgres_token)?;
     let mut words = Words(sql.trim().trim_end_matches(';'));
     let keyword = |word: Option<Word>, expected: &str| match word {
         Some(Word::Bare(text)) if text.eq_ignore_ascii_case(expected) => Ok(()),

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use boundary_bench_kernel::{Error, Result};
+
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
@@ -219,6 +221,17 @@ pub fn statements(script: &str, first_token: FirstToken) -> Vec<Statement<'_>> {
     }
     statements.extend(Statement::of(&script[start..], words));
     statements
+}
+
+/// Checks that a text has a statement, and not only comments. Servers answer to such a text in different ways.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+pub fn check_not_empty(sql: &str, first_token: FirstToken) -> Result<()> {
+    if tokens(sql, first_token).any(|(kind, _)| matches!(kind, TokenKind::Word | TokenKind::Other)) {
+        return Ok(());
+    }
+    Err(Error::InvalidArgument("a query is exactly one statement, here are 0".to_owned()))
 }
 
 /// The statement that an `EXPLAIN ANALYZE` runs, or `None` for every other statement.

@@ -3,15 +3,26 @@
 use crate::table::SqlType;
 use boundary_bench_kernel::{Error, Result};
 
+/// The first double that stands for several integers, 2^53.
+const FIRST_UNSAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
+
 /// The value of a statement's parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// `NULL`, of any type.
     Null,
+    /// `NULL` of this type.
+    NullOf(SqlType),
     /// A `BOOLEAN`.
     Bool(bool),
     /// An integer. It is a `BIGINT` if the statement leaves the type open.
     Int(i64),
+    /// A `SMALLINT`.
+    SmallInt(i16),
+    /// An `INTEGER`.
+    Int32(i32),
+    /// A `REAL`.
+    Real(f32),
     /// A floating-point number. It is a `DOUBLE` if the statement leaves the type open.
     Double(f64),
     /// An exact decimal.
@@ -38,8 +49,12 @@ impl Value {
     pub fn sql_type(&self) -> Option<SqlType> {
         Some(match self {
             Self::Null => return None,
+            Self::NullOf(sql_type) => *sql_type,
             Self::Bool(_) => SqlType::Bool,
+            Self::SmallInt(_) => SqlType::SmallInt,
+            Self::Int32(_) => SqlType::Int,
             Self::Int(_) => SqlType::BigInt,
+            Self::Real(_) => SqlType::Real,
             Self::Double(_) => SqlType::Double,
             Self::Decimal { precision, scale, .. } => SqlType::Decimal { precision: *precision, scale: *scale },
             Self::Text(_) => SqlType::Text,
@@ -47,6 +62,22 @@ impl Value {
             Self::Date(_) => SqlType::Date,
             Self::Timestamp(_) => SqlType::Timestamp,
         })
+    }
+
+    /// Checks the value of the parameter `position`, from 1, against the type that the statement takes, if it is known. A double from 2^53
+    /// on is taken for no integer: doubles do not tell neighbouring integers apart there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check_exact(&self, position: usize, taken: Option<SqlType>) -> Result<()> {
+        match (self, taken) {
+            (Self::Double(number), Some(SqlType::SmallInt | SqlType::Int | SqlType::BigInt))
+                if number.abs() >= FIRST_UNSAFE_INTEGER =>
+            {
+                Err(unusable_parameter(position, format!("{number} is not a safe integer; give it as a bigint")))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

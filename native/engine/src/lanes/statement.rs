@@ -12,6 +12,12 @@ const KEPT_SESSIONS: usize = 4;
 
 /// A prepared statement for many concurrent callers. If all its sessions are in use, another one is prepared.
 pub struct PreparedStatement {
+    shared: Arc<Shared>,
+    /// The place of the only run of a statement that [`PreparedStatement::in_turn`] made.
+    place: Option<Arc<dyn Engine>>,
+}
+
+struct Shared {
     parameters: Vec<Option<SqlType>>,
     columns: Option<Vec<Column>>,
     state: Mutex<Option<Open>>,
@@ -39,26 +45,34 @@ impl PreparedStatement {
     ) -> Result<Self> {
         let in_turn = first.unwrap_or_else(|| Arc::clone(&engine));
         let first = in_turn.prepare(sql, cancel)?;
-        Ok(Self {
+        let shared = Shared {
             parameters: first.parameters().to_vec(),
             columns: first.columns().map(<[Column]>::to_vec),
             state: Mutex::new(Some(Open { engine, sql: sql.into(), idle: vec![first] })),
-        })
+        };
+        Ok(Self { shared: Arc::new(shared), place: None })
+    }
+
+    /// The same statement for one run, whose place in the order of the session's calls is taken now. See [`Engine::in_turn`].
+    #[must_use]
+    pub fn in_turn(&self) -> Arc<Self> {
+        let place = lock(&self.shared.state).as_ref().and_then(|open| open.engine.in_turn());
+        Arc::new(Self { shared: Arc::clone(&self.shared), place })
     }
 
     /// See [`Statement::parameters`].
     pub fn parameters(&self) -> &[Option<SqlType>] {
-        &self.parameters
+        &self.shared.parameters
     }
 
     /// See [`Statement::columns`].
     pub fn columns(&self) -> Option<&[Column]> {
-        self.columns.as_deref()
+        self.shared.columns.as_deref()
     }
 
     /// Releases the engine. A second call does nothing. Runs in progress continue to their end.
     pub fn close(&self) {
-        let open = lock(&self.state).take();
+        let open = lock(&self.shared.state).take();
         // The drop happens outside of the lock, since the engine may take a while to end the sessions.
         drop(open);
     }
@@ -70,17 +84,20 @@ impl PreparedStatement {
         work: impl FnOnce(&mut dyn Statement) -> (Result<T>, Session),
     ) -> Result<T> {
         let (idle, engine, sql) = {
-            let mut state = lock(&self.state);
+            let mut state = lock(&self.shared.state);
             let open = state.as_mut().ok_or(Error::Closed("the prepared statement"))?;
             (open.idle.pop(), Arc::clone(&open.engine), Arc::clone(&open.sql))
         };
         let mut session = match idle {
-            Some(session) => session,
-            None => engine.prepare(&sql, cancel)?,
+            Some(mut session) => {
+                self.place.iter().for_each(|place| session.take_place(place.as_ref()));
+                session
+            }
+            None => self.place.as_ref().unwrap_or(&engine).prepare(&sql, cancel)?,
         };
         let (result, left) = work(session.as_mut());
         if left == Session::Usable
-            && let Some(open) = lock(&self.state).as_mut()
+            && let Some(open) = lock(&self.shared.state).as_mut()
             && open.idle.len() < KEPT_SESSIONS
         {
             open.idle.push(session);
