@@ -4,6 +4,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 
 use super::ffi::{Connection, c_string};
+use super::sql;
 use super::statement::Statements;
 use super::stream::EmbeddedStream;
 use super::vector::{Mapping, stored_mapping};
@@ -70,27 +71,18 @@ impl TablePath {
         }
     }
 
-    /// The place with its schema and database, as other sessions find it, and whether the table is a temporary one. Other sessions do
-    /// not find a temporary table.
-    pub(super) fn resolved(self, connection: &Connection) -> Result<(Self, bool)> {
-        if let Some((database, _)) = &self.within {
-            let is_temporary = database == "temp";
-            return Ok((self, is_temporary));
-        }
-        let sql = |column: &str| {
-            format!(
-                "SELECT {column} FROM duckdb_tables() WHERE {VISIBLE} AND lower(table_name) = lower({}) \
-                 ORDER BY database_name <> 'temp', schema_name <> current_schema() LIMIT 1",
-                literal(&self.table)
-            )
-        };
-        match (texts(connection, &sql("database_name"))?.pop(), texts(connection, &sql("schema_name"))?.pop()) {
-            (Some(database), Some(schema)) => {
-                let temporary = database == "temp";
-                Ok((Self { within: Some((database, schema)), table: self.table }, temporary))
-            }
-            _ => Ok((self, false)),
-        }
+    /// The place with its schema and database, as other sessions find it, and whether only this session can insert rows. Other
+    /// sessions do not find a temporary table, and have other settings and variables, on which the checks of a table may depend.
+    pub(super) fn resolved(mut self, connection: &Connection) -> Result<(Self, bool)> {
+        let sql = format!(
+            "SELECT unnest([database_name, schema_name, (database_name = 'temp' OR check_constraint_count > 0)::VARCHAR]) FROM \
+             (SELECT * FROM duckdb_tables() WHERE {} ORDER BY database_name <> 'temp', schema_name <> current_schema() LIMIT 1)",
+            self.condition()
+        );
+        let mut found = texts(connection, &sql)?.into_iter();
+        let (Some(database), Some(schema)) = (found.next(), found.next()) else { return Ok((self, false)) };
+        self.within = Some((database, schema));
+        Ok((self, found.next().is_some_and(|word| word == "true")))
     }
 
     /// The identity of the table at this place, which another table of the same name does not have. `None` if there is no table.
@@ -167,6 +159,15 @@ pub(super) fn is_global_setting(connection: &Connection, name: &str) -> Result<b
     Ok(matches!(connection.run(&sql), Err(Error::Engine { message, .. }) if refused(&message)))
 }
 
+/// Whether an `EXECUTE` runs a statement of SQL's own `PREPARE` that returns the rows which it changes.
+pub(super) fn executes_returning(connection: &Connection, sql: &str) -> Result<bool> {
+    let Some(name) = sql::executed_name(sql) else { return Ok(false) };
+    let kept =
+        format!("SELECT statement FROM duckdb_prepared_statements() WHERE lower(name) = lower({})", literal(&name));
+    let kept = texts(connection, &kept)?;
+    Ok(kept.iter().flat_map(|kept| sql::statements(kept)).any(|kept| sql::returns_changed_rows(&kept)))
+}
+
 /// Whether a view or a macro of the databases has a function in its text that describes a table.
 pub(super) fn hides_catalog_functions(connection: &Connection) -> Result<bool> {
     let hides = |text: &str| {
@@ -189,20 +190,31 @@ fn columns_in_catalog(connection: &Connection, expression: &str, path: &TablePat
     texts(connection, &sql)
 }
 
-/// Whether a column may be null, whether a row that leaves it out gets a value, and its type as SQL writes it.
+/// Whether a column may be null, whether a row that leaves it out gets a value, whether that is computed, and the type as SQL writes it.
 #[derive(Debug, Clone)]
 struct ColumnTraits {
     nullable: bool,
     has_default: bool,
+    is_computed: bool,
     type_name: String,
 }
 
 impl ColumnTraits {
     /// Reads the words that the queries of [`column_traits`] select.
     fn parse(words: &str) -> Self {
-        let mut words = words.splitn(3, ' ');
+        let mut words = words.splitn(4, ' ');
         let mut next = || words.next().unwrap_or_default();
-        Self { nullable: next() == "true", has_default: next() == "true", type_name: next().to_owned() }
+        let (nullable, has_default, is_computed) = (next() == "true", next() == "true", next() == "true");
+        Self { nullable, has_default, is_computed, type_name: next().to_owned() }
+    }
+
+    /// The words of a column, by the names of what DuckDB knows of it. A default that is a literal is not computed.
+    fn words(nullable: &str, default: &str, type_name: &str) -> String {
+        format!(
+            "concat_ws(' ', {nullable}, {default} IS NOT NULL, {default} IS NOT NULL AND NOT (regexp_full_match({default}, \
+             '[-+.0-9eE]+|NULL|CAST\\(''[tf]'' AS BOOLEAN\\)') OR ({type_name} = 'VARCHAR' AND regexp_full_match({default}, '''[^'']*'''))), \
+             {type_name})"
+        )
     }
 }
 
@@ -211,13 +223,13 @@ fn column_traits(connection: &Connection, path: &TablePath, name: &str) -> Resul
     // The function for a single table is tried first: the whole catalog takes a millisecond, and that would show in a
     // small insert.
     let sql = format!(
-        "SELECT (NOT \"notnull\")::VARCHAR || ' ' || (dflt_value IS NOT NULL)::VARCHAR || ' ' || \"type\" FROM pragma_table_info({})",
+        "SELECT {} FROM pragma_table_info({})",
+        ColumnTraits::words("NOT \"notnull\"", "dflt_value", "\"type\""),
         literal(&path.to_sql())
     );
     let found = texts(connection, &sql).or_else(|_| {
         // The table does not exist, or its name has quotes that the function can't read.
-        let words = "is_nullable::VARCHAR || ' ' || (column_default IS NOT NULL)::VARCHAR || ' ' || data_type";
-        columns_in_catalog(connection, words, path)
+        columns_in_catalog(connection, &ColumnTraits::words("is_nullable", "column_default", "data_type"), path)
     })?;
     if found.is_empty() {
         Err(Error::TableNotFound(name.to_owned()))
@@ -259,6 +271,8 @@ pub(super) struct InsertColumns {
     pub(super) type_names: Vec<String>,
     /// Whether they are all columns of the table, in the table's order.
     pub(super) are_all: bool,
+    /// Whether a column that is left out has a default that is computed.
+    pub(super) computes_defaults: bool,
 }
 
 /// Checks that the table has the columns of the definition, and that it can do without the others.
@@ -289,7 +303,9 @@ pub(super) fn insert_columns(
     }
     TableDefinition { name: table.name.clone(), columns: found }.check_columns(table, Column::to_sql)?;
     let left_out = stored.iter().enumerate().filter(|(place, _)| !places.contains(place));
+    let mut computes_defaults = false;
     for (_, (column, _, column_traits)) in left_out {
+        computes_defaults |= column_traits.is_computed && !is_generated(connection, path, &column.name);
         if !column_traits.nullable && !column_traits.has_default {
             return Err(Error::SchemaMismatch(format!(
                 "the definition given leaves out the column {} of table \"{}\", which has no default",
@@ -306,7 +322,8 @@ pub(super) fn insert_columns(
             )));
         }
     }
-    Ok(InsertColumns { mappings, type_names, are_all: places.iter().copied().eq(0..stored.len()) })
+    let are_all = places.iter().copied().eq(0..stored.len());
+    Ok(InsertColumns { mappings, type_names, are_all, computes_defaults })
 }
 
 /// Whether DuckDB computes the column. Its catalog does not tell it.

@@ -250,6 +250,27 @@ impl Appender {
         Ok(appender)
     }
 
+    /// An appender whose rows, of columns of these types, are the table `appended_data` of the command `sql`. It runs at each flush.
+    pub(super) fn of_command(connection: &Connection, sql: &CStr, types: &[LogicalType]) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        let mut raw_types: Vec<_> = types.iter().map(|logical| logical.0).collect();
+        // SAFETY: connection, text and types live, and are copied. `raw` receives an object that we own, also after a failure.
+        let state = unsafe {
+            duckdb::duckdb_appender_create_query(
+                connection.raw(),
+                sql.as_ptr(),
+                raw_types.len() as u64,
+                raw_types.as_mut_ptr(),
+                ptr::null(),
+                ptr::null_mut(),
+                &raw mut raw,
+            )
+        };
+        let appender = Self { raw, _connection: connection.clone() };
+        appender.check(state)?;
+        Ok(appender)
+    }
+
     fn check(&self, state: duckdb::duckdb_state) -> Result<()> {
         if state == duckdb::DuckDBSuccess {
             return Ok(());

@@ -15,6 +15,7 @@ use super::statement::Statements;
 use super::stream::EmbeddedStream;
 use super::vector::{Mapping, VECTOR_ROWS};
 use super::vector_writer::fill;
+use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{BatchStream, Ingest, QueryOptions, Value, check_batch};
 use boundary_bench_kernel::cancel::CancelToken;
@@ -36,6 +37,10 @@ pub(super) struct EmbeddedIngest {
     schema: SchemaRef,
     rows: u64,
     held_back_bytes: usize,
+    /// Whether the rows are inserted by SQL, a vector at a time.
+    by_sql: bool,
+    /// Whether a value depends on the session that inserts it.
+    needs_session: bool,
     connection: Connection,
 }
 
@@ -55,22 +60,17 @@ impl EmbeddedIngest {
 
     /// Does as [`EmbeddedIngest::begin`], for a table whose place is known, in the transaction that has begun.
     fn begin_at(connection: Connection, path: &TablePath, table: &TableDefinition) -> Result<Self> {
-        let InsertColumns { mappings, type_names, are_all } = catalog::insert_columns(&connection, path, table)?;
-        let name = c_string(&path.table, "the table's name")?;
-        let within = match &path.within {
-            Some((database, schema)) => {
-                Some((c_string(database, "the database's name")?, c_string(schema, "the schema's name")?))
-            }
-            None => None,
-        };
-        let within = within.as_ref().map(|(database, schema)| (database.as_c_str(), schema.as_c_str()));
-        let mut appender = Appender::new(&connection, within, &name)?;
-        if !are_all {
-            for column in &table.columns {
-                appender.add_column(&c_string(&column.name, "the column's name")?)?;
-            }
-        }
+        let InsertColumns { mappings, type_names, are_all, computes_defaults } =
+            catalog::insert_columns(&connection, path, table)?;
         let types: Vec<LogicalType> = mappings.iter().map(Mapping::appended_type).collect();
+        let by_sql = mappings.iter().any(Mapping::is_converted_by_sql);
+        let appender = if by_sql {
+            let columns = table.columns.iter().map(|column| identifier(&column.name)).collect::<Vec<_>>().join(", ");
+            let sql = format!("INSERT INTO {} ({columns}) SELECT * FROM appended_data", path.to_sql());
+            Appender::of_command(&connection, &c_string(&sql, "the definition")?, &types)?
+        } else {
+            Self::appender(&connection, path, table, are_all)?
+        };
         Ok(Self {
             appender: Some(appender),
             chunk: DataChunk::new(&types),
@@ -80,8 +80,29 @@ impl EmbeddedIngest {
             schema: table.to_arrow(),
             rows: 0,
             held_back_bytes: 0,
+            by_sql,
+            needs_session: by_sql || computes_defaults,
             connection,
         })
+    }
+
+    /// An appender to the columns of a table, which `are_all` of the table's in its order or not.
+    fn appender(connection: &Connection, path: &TablePath, table: &TableDefinition, are_all: bool) -> Result<Appender> {
+        let name = c_string(&path.table, "the table's name")?;
+        let within = match &path.within {
+            Some((database, schema)) => {
+                Some((c_string(database, "the database's name")?, c_string(schema, "the schema's name")?))
+            }
+            None => None,
+        };
+        let within = within.as_ref().map(|(database, schema)| (database.as_c_str(), schema.as_c_str()));
+        let mut appender = Appender::new(connection, within, &name)?;
+        if !are_all {
+            for column in &table.columns {
+                appender.add_column(&c_string(&column.name, "the column's name")?)?;
+            }
+        }
+        Ok(appender)
     }
 
     fn append(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -102,7 +123,12 @@ impl EmbeddedIngest {
                     problem: problem.to_owned(),
                 })?;
             }
-            if let Err(error) = appender.append(&self.chunk) {
+            let appended = appender.append(&self.chunk);
+            if let Err(error) = if self.by_sql { appended.and_then(|()| appender.flush()) } else { appended } {
+                if self.by_sql {
+                    // A command that failed has ended the transaction, in which no text could be tried.
+                    let _ = self.roll_back();
+                }
                 return Err(self.unconvertible(batch, start..end).unwrap_or(error));
             }
             start = end;
@@ -142,7 +168,9 @@ impl EmbeddedIngest {
         mut rows: impl Iterator<Item = usize>,
     ) -> Option<usize> {
         let mut row = rows.next()?;
-        let sql = format!("SELECT TRY_CAST($1 AS {}) IS NOT NULL", self.type_names[index]);
+        // A TRY_CAST puts nulls into a nested value for what it can't convert.
+        let cast = if self.by_sql { "CAST" } else { "TRY_CAST" };
+        let sql = format!("SELECT {cast}($1 AS {}) IS NOT NULL", self.type_names[index]);
         let statement = Statements::parse(&self.connection, &c_string(&sql, "the type").ok()?).ok()?.prepare(0).ok()?;
         let texts = batch.column(index).as_string::<i32>();
         let converts = |row: usize| {
@@ -155,7 +183,8 @@ impl EmbeddedIngest {
             Ok::<_, Error>(found)
         };
         loop {
-            if matches!(converts(row), Ok(false)) {
+            let converted = converts(row);
+            if matches!(converted, Ok(false)) || (self.by_sql && converted.is_err()) {
                 return Some(row);
             }
             row = rows.next()?;
@@ -231,12 +260,12 @@ impl Drop for EmbeddedIngest {
 }
 
 /// An insert into a table as a session sees it. Its rows go through a connection of their own, so that other calls of the session need
-/// not wait for the end of the insert. The rows of a temporary table are kept until the end, because no other connection sees the table.
+/// not wait for the end of the insert. If only the session's connection can insert them, the rows are kept until the end.
 pub(super) enum SessionIngest {
-    /// The table is one that all sessions see.
-    Permanent(Box<EmbeddedIngest>),
-    /// The table is the session's own.
-    Temporary {
+    /// Any connection stores the same.
+    Direct(Box<EmbeddedIngest>),
+    /// The table is the session's own, or has checks, or a value depends on the session's settings and variables.
+    Kept {
         session: Arc<Session>,
         table: TableDefinition,
         path: TablePath,
@@ -256,12 +285,16 @@ impl SessionIngest {
         table: &TableDefinition,
     ) -> Result<Self> {
         table.validate()?;
-        let (path, is_temporary) = TablePath::find(connection, &table.name)?.resolved(connection)?;
-        if !is_temporary {
-            return Ok(Self::Permanent(Box::new(EmbeddedIngest::begin(own, table, |_| Ok(path))?)));
+        let (path, is_kept) = TablePath::find(connection, &table.name)?.resolved(connection)?;
+        if is_kept {
+            catalog::insert_columns(connection, &path, table)?;
+        } else {
+            let ingest = EmbeddedIngest::begin(own, table, |_| Ok(path.clone()))?;
+            if !ingest.needs_session {
+                return Ok(Self::Direct(Box::new(ingest)));
+            }
         }
-        catalog::insert_columns(connection, &path, table)?;
-        Ok(Self::Temporary {
+        Ok(Self::Kept {
             session: Arc::clone(session),
             table: table.clone(),
             identity: path.identity(connection)?,
@@ -276,8 +309,8 @@ impl SessionIngest {
 impl Ingest for SessionIngest {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         match self {
-            Self::Permanent(ingest) => ingest.write(batch),
-            Self::Temporary { schema, batches, rows, .. } => {
+            Self::Direct(ingest) => ingest.write(batch),
+            Self::Kept { schema, batches, rows, .. } => {
                 check_batch(schema, batch, *rows)?;
                 *rows += batch.num_rows() as u64;
                 batches.push(batch.clone());
@@ -288,15 +321,15 @@ impl Ingest for SessionIngest {
 
     fn commit(self: Box<Self>) -> Result<u64> {
         match *self {
-            Self::Permanent(ingest) => ingest.commit(),
-            Self::Temporary { session, table, path, identity, batches, .. } => {
+            Self::Direct(ingest) => ingest.commit(),
+            Self::Kept { session, table, path, identity, batches, .. } => {
                 let turn = session.turn(&CancelToken::default())?;
                 let mut ingest = Box::new(EmbeddedIngest::begin(turn.connection(), &table, |connection| {
                     if path.identity(connection)? == identity {
                         return Ok(path);
                     }
                     Err(engine_error(format!(
-                        "the temporary table \"{}\" was dropped, replaced or altered before its insert ended",
+                        "the table \"{}\" was dropped, replaced or altered before its insert ended",
                         table.name
                     )))
                 })?);
@@ -310,8 +343,8 @@ impl Ingest for SessionIngest {
 
     fn abort(self: Box<Self>) -> Result<()> {
         match *self {
-            Self::Permanent(ingest) => ingest.abort(),
-            Self::Temporary { .. } => Ok(()),
+            Self::Direct(ingest) => ingest.abort(),
+            Self::Kept { .. } => Ok(()),
         }
     }
 }

@@ -320,6 +320,9 @@ impl Engine for EmbeddedEngine {
         let transaction = (statements.count() > 1).then(|| Transaction::begin(connection)).transpose()?;
         let mut changed = 0;
         for index in 0..statements.count() {
+            // Of a PIVOT DuckDB makes several statements, and its text does not matter.
+            let text =
+                usize::try_from(index).ok().and_then(|index| written.get(index)).map_or("", |written| written.text);
             changed += interruptible(cancel, || {
                 let statement = statements.prepare(index)?;
                 // DuckDB turns one statement into several, and puts these between `BEGIN` and `COMMIT`. There is a transaction here
@@ -328,7 +331,7 @@ impl Engine for EmbeddedEngine {
                     return Ok(0);
                 }
                 check_parameter_count(0, statement.parameter_count())?;
-                run_command(&statement, cancel)
+                run_command(&statement, text, cancel)
             })?;
         }
         // From here on the work is either published as a whole or not at all. An interrupt must not disturb that.
@@ -353,16 +356,20 @@ impl Engine for EmbeddedEngine {
     }
 }
 
-/// Runs a statement to its end, and returns the number of rows that it changed or, for `CREATE TABLE ... AS`, stored. Rows that the
+/// Runs a statement of this text to its end, and returns the number of rows that it changed or, for `CREATE TABLE ... AS`, stored. Rows that the
 /// statement returns are discarded.
-fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
+fn run_command(statement: &Prepared, text: &str, cancel: &CancelToken) -> Result<u64> {
     let kind = statement.kind();
     if statement.is_transaction() {
         return Err(no_transaction());
     }
     let streams = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT;
     let mut result = statement.run(streams, cancel)?;
-    let returns_changed = statement.changes_rows() && result.returns_rows();
+    let executes = || {
+        let executes = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXECUTE;
+        Ok(executes && catalog::executes_returning(statement.connection(), text)?)
+    };
+    let returns_changed = result.returns_rows() && (statement.changes_rows() || executes()?);
     if returns_changed || streams {
         let mut rows = 0;
         while let Some(chunk) = result.fetch()? {

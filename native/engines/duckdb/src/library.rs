@@ -93,6 +93,7 @@ functions! {
     fn duckdb_appender_add_column(appender: duckdb_appender, name: *const c_char) -> duckdb_state;
     fn duckdb_appender_clear(appender: duckdb_appender) -> duckdb_state;
     fn duckdb_appender_create_ext(connection: duckdb_connection, catalog: *const c_char, schema: *const c_char, table: *const c_char, out_appender: *mut duckdb_appender) -> duckdb_state;
+    fn duckdb_appender_create_query(connection: duckdb_connection, query: *const c_char, column_count: idx_t, types: *mut duckdb_logical_type, table_name: *const c_char, column_names: *mut *const c_char, out_appender: *mut duckdb_appender) -> duckdb_state;
     fn duckdb_appender_destroy(appender: *mut duckdb_appender) -> duckdb_state;
     fn duckdb_appender_error_data(appender: duckdb_appender) -> duckdb_error_data;
     fn duckdb_appender_flush(appender: duckdb_appender) -> duckdb_state;
@@ -101,10 +102,14 @@ functions! {
     fn duckdb_bind_date(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: duckdb_date) -> duckdb_state;
     fn duckdb_bind_decimal(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: duckdb_decimal) -> duckdb_state;
     fn duckdb_bind_double(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: f64) -> duckdb_state;
+    fn duckdb_bind_float(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: f32) -> duckdb_state;
+    fn duckdb_bind_int16(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: i16) -> duckdb_state;
+    fn duckdb_bind_int32(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: i32) -> duckdb_state;
     fn duckdb_bind_int64(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: i64) -> duckdb_state;
     fn duckdb_bind_null(prepared_statement: duckdb_prepared_statement, param_idx: idx_t) -> duckdb_state;
     fn duckdb_bind_timestamp(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: duckdb_timestamp) -> duckdb_state;
     fn duckdb_bind_timestamp_tz(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: duckdb_timestamp) -> duckdb_state;
+    fn duckdb_bind_value(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: duckdb_value) -> duckdb_state;
     fn duckdb_bind_varchar_length(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: *const c_char, length: idx_t) -> duckdb_state;
     fn duckdb_close(database: *mut duckdb_database);
     fn duckdb_column_count(result: *mut duckdb_result) -> idx_t;
@@ -115,7 +120,9 @@ functions! {
     fn duckdb_create_data_chunk(types: *mut duckdb_logical_type, column_count: idx_t) -> duckdb_data_chunk;
     fn duckdb_create_decimal_type(width: u8, scale: u8) -> duckdb_logical_type;
     fn duckdb_create_instance_cache() -> duckdb_instance_cache;
+    fn duckdb_create_list_value(of: duckdb_logical_type, values: *mut duckdb_value, value_count: idx_t) -> duckdb_value;
     fn duckdb_create_logical_type(of: duckdb_type) -> duckdb_logical_type;
+    fn duckdb_create_null_value() -> duckdb_value;
     fn duckdb_data_chunk_get_size(chunk: duckdb_data_chunk) -> idx_t;
     fn duckdb_data_chunk_get_vector(chunk: duckdb_data_chunk, col_idx: idx_t) -> duckdb_vector;
     fn duckdb_data_chunk_reset(chunk: duckdb_data_chunk);
@@ -130,6 +137,7 @@ functions! {
     fn duckdb_destroy_pending(pending_result: *mut duckdb_pending_result);
     fn duckdb_destroy_prepare(prepared_statement: *mut duckdb_prepared_statement);
     fn duckdb_destroy_result(result: *mut duckdb_result);
+    fn duckdb_destroy_value(value: *mut duckdb_value);
     fn duckdb_disconnect(connection: *mut duckdb_connection);
     fn duckdb_enum_dictionary_size(of: duckdb_logical_type) -> u32;
     fn duckdb_enum_dictionary_value(of: duckdb_logical_type, index: idx_t) -> *mut c_char;
@@ -141,6 +149,7 @@ functions! {
     fn duckdb_fetch_chunk(result: duckdb_result) -> duckdb_data_chunk;
     fn duckdb_free(memory: *mut c_void);
     fn duckdb_get_or_create_from_cache(instance_cache: duckdb_instance_cache, path: *const c_char, out_database: *mut duckdb_database, config: duckdb_config, out_error: *mut *mut c_char) -> duckdb_state;
+    fn duckdb_get_list_child(value: duckdb_value, index: idx_t) -> duckdb_value;
     fn duckdb_get_type_id(of: duckdb_logical_type) -> duckdb_type;
     fn duckdb_interrupt(connection: duckdb_connection);
     fn duckdb_library_version() -> *const c_char;

@@ -64,7 +64,7 @@ impl OnlyStatement {
             let statement = self.parsed.prepare(index)?;
             // There is a transaction already.
             if !statement.is_transaction() {
-                run_command(&statement, cancel)?;
+                run_command(&statement, "", cancel)?;
             }
         }
         self.parsed.prepare(self.main)

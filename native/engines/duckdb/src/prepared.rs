@@ -1,5 +1,6 @@
 //! A prepared statement, on a connection of its own or on a session's.
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, Weak};
 
 use super::ffi::{Connection, Database, c_string};
@@ -10,9 +11,11 @@ use super::statement::{Prepared, Statements};
 use super::stream::{EmbeddedStream, described};
 use super::transaction::Transaction;
 use super::vector::{Mapping, mapping};
-use super::{interruptible, run_command};
+use super::{EmbeddedEngine, interruptible, run_command};
 use boundary_bench_engine::table::{Column, SqlType};
-use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, unusable_parameter};
+use boundary_bench_engine::{
+    BatchStream, Engine, QueryOptions, Statement, Value, check_parameter_count, unusable_parameter,
+};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result, lock};
 
@@ -96,7 +99,7 @@ pub(super) struct EmbeddedStatement {
     /// Whether the statement may change what the plans of the session depend on.
     changes_session: bool,
     connections: Connections,
-    sql: String,
+    sql: Arc<str>,
     facts: Facts,
     parameters: Vec<Option<SqlType>>,
     /// The types of the parameters as DuckDB names them.
@@ -146,7 +149,7 @@ impl EmbeddedStatement {
             changes,
             changes_session: begins_session,
             connections,
-            sql: sql.to_owned(),
+            sql: sql.into(),
             facts: only.facts,
             parameters: known.iter().map(|known| Some(known.as_ref()?.sql_type)).collect(),
             type_names: known.iter().map(|known| known.as_ref().map(Mapping::type_name)).collect(),
@@ -199,6 +202,7 @@ impl EmbeddedStatement {
         };
         let result = statement.map_or(Err(Error::Closed("the statement")), |statement| {
             for (index, value) in parameters.iter().enumerate() {
+                value.check_exact(index + 1, self.parameters[index])?;
                 statement.bind(index + 1, value)?;
             }
             work(&self.facts, statement, transaction)
@@ -255,6 +259,13 @@ impl Statement for EmbeddedStatement {
         self.columns.as_deref()
     }
 
+    fn take_place(&mut self, in_turn: &dyn Engine) {
+        let in_turn: &dyn Any = in_turn;
+        if let Some(engine) = in_turn.downcast_ref::<EmbeddedEngine>() {
+            self.connections.place = engine.connections().place;
+        }
+    }
+
     fn query<'statement>(
         &'statement mut self,
         parameters: &[Value],
@@ -274,8 +285,9 @@ impl Statement for EmbeddedStatement {
         let _call = self.call(cancel)?;
         let interrupted = self.connection.clone();
         let guard = cancel.on_cancel(move || interrupted.interrupt());
+        let text = Arc::clone(&self.sql);
         self.with(parameters, cancel, |facts, statement, transaction| {
-            let changed = interruptible(cancel, || run_command(statement, cancel))?;
+            let changed = interruptible(cancel, || run_command(statement, &text, cancel))?;
             // From here on the work is either published as a whole or not at all. An interrupt must not disturb that.
             drop(guard);
             transaction.map_or(Ok(()), Transaction::commit)?;

@@ -1,7 +1,7 @@
 //! Facts that the engine must know about a statement before DuckDB has planned it. DuckDB's C API does not tell them, so they are read from
 //! the statement's words.
 
-use boundary_bench_engine::sql_text::{self, Statement, TokenKind, postgres_token, tokens};
+use boundary_bench_engine::sql_text::{self, Statement, TokenKind, postgres_token, quoted_name, tokens};
 
 /// The statements of a text, as it is written: DuckDB makes several of some, such as of a `PIVOT`.
 pub(super) fn statements(sql: &str) -> Vec<Statement<'_>> {
@@ -25,6 +25,14 @@ pub(super) fn is_transaction(statement: &Statement<'_>) -> bool {
 /// Whether the statement may return the rows that it changes.
 pub(super) fn returns_changed_rows(statement: &Statement<'_>) -> bool {
     statement.keyword != "SELECT" && has_word(statement.text, "RETURNING")
+}
+
+/// The name of the statement that an `EXECUTE` runs.
+pub(super) fn executed_name(sql: &str) -> Option<String> {
+    let mut tokens =
+        tokens(sql, postgres_token).filter(|(kind, _)| *kind != TokenKind::Space).map(|(_, place)| &sql[place]);
+    tokens.next().filter(|word| word.eq_ignore_ascii_case("EXECUTE"))?;
+    tokens.next().map(|name| quoted_name(name).map_or_else(|| name.to_owned(), |(name, _)| name))
 }
 
 /// Whether the statement makes an object that ends with its session. A secret belongs to the database.

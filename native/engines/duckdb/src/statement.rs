@@ -6,6 +6,8 @@ use std::ptr;
 use super::engine_error;
 use super::ffi::{Connection, DataChunk, LogicalType, borrowed_text};
 use super::library as duckdb;
+use super::vector::logical_type;
+use boundary_bench_engine::table::SqlType;
 use boundary_bench_engine::{Value, unusable_parameter};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -80,6 +82,10 @@ pub(super) struct Prepared {
 unsafe impl Send for Prepared {}
 
 impl Prepared {
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     pub(super) fn kind(&self) -> duckdb::duckdb_statement_type {
         // SAFETY: the statement lives.
         unsafe { duckdb::duckdb_prepared_statement_type(self.raw) }
@@ -157,8 +163,17 @@ impl Prepared {
         let state = unsafe {
             match value {
                 Value::Null => duckdb::duckdb_bind_null(self.raw, index),
+                Value::NullOf(sql_type) => {
+                    let mut null = null_of(*sql_type);
+                    let state = duckdb::duckdb_bind_value(self.raw, index, null);
+                    duckdb::duckdb_destroy_value(&raw mut null);
+                    state
+                }
                 Value::Bool(value) => duckdb::duckdb_bind_boolean(self.raw, index, *value),
+                Value::SmallInt(value) => duckdb::duckdb_bind_int16(self.raw, index, *value),
+                Value::Int32(value) => duckdb::duckdb_bind_int32(self.raw, index, *value),
                 Value::Int(value) => duckdb::duckdb_bind_int64(self.raw, index, *value),
+                Value::Real(value) => duckdb::duckdb_bind_float(self.raw, index, *value),
                 Value::Double(value) => duckdb::duckdb_bind_double(self.raw, index, *value),
                 Value::Decimal { value, precision, scale } => {
                     duckdb::duckdb_bind_decimal(self.raw, index, decimal(*value, *precision, *scale))
@@ -219,6 +234,20 @@ impl Prepared {
         // SAFETY: the pending result lives. The result is destroyed by its owner, also after a failure.
         let state = unsafe { duckdb::duckdb_execute_pending(pending.0, &raw mut result.raw) };
         if state == duckdb::DuckDBSuccess { Ok(result) } else { Err(result.error()) }
+    }
+}
+
+/// A `NULL` of a type, to be destroyed by the caller. The C API makes it as the only element of a list alone.
+fn null_of(sql_type: SqlType) -> duckdb::duckdb_value {
+    let logical = logical_type(sql_type);
+    // SAFETY: the type lives. The values are ours, and are destroyed after they were copied.
+    unsafe {
+        let mut untyped = duckdb::duckdb_create_null_value();
+        let mut list = duckdb::duckdb_create_list_value(logical.0, &raw mut untyped, 1);
+        let null = duckdb::duckdb_get_list_child(list, 0);
+        duckdb::duckdb_destroy_value(&raw mut list);
+        duckdb::duckdb_destroy_value(&raw mut untyped);
+        null
     }
 }
 

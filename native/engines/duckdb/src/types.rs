@@ -37,6 +37,7 @@ handles! {
     _duckdb_logical_type duckdb_logical_type;
     _duckdb_pending_result duckdb_pending_result;
     _duckdb_prepared_statement duckdb_prepared_statement;
+    _duckdb_value duckdb_value;
     _duckdb_vector duckdb_vector;
 }
 
@@ -171,7 +172,7 @@ mod tests {
         assert_layouts! {
             idx_t {} duckdb_state {} duckdb_type {} duckdb_statement_type {} duckdb_result_type {}
             duckdb_appender {} duckdb_config {} duckdb_connection {} duckdb_data_chunk {} duckdb_database {} duckdb_error_data {}
-            duckdb_extracted_statements {} duckdb_instance_cache {} duckdb_logical_type {} duckdb_pending_result {} duckdb_prepared_statement {} duckdb_vector {}
+            duckdb_extracted_statements {} duckdb_instance_cache {} duckdb_logical_type {} duckdb_pending_result {} duckdb_prepared_statement {} duckdb_value {} duckdb_vector {}
             duckdb_result {}
             duckdb_hugeint { lower, upper }
             duckdb_decimal { width, scale, value }

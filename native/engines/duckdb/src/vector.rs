@@ -75,6 +75,12 @@ impl Mapping {
         self.sql_type == SqlType::Text && self.layout != Layout::Strings
     }
 
+    /// Whether only SQL converts texts to the type of the column. The appender of DuckDB 1.5.6 does not know the time zone of the session,
+    /// and takes the quotes from JSON within another type (duckdb/duckdb#18541, duckdb/duckdb#17647).
+    pub(super) fn is_converted_by_sql(&self) -> bool {
+        matches!(self.layout, Layout::TimeZoned | Layout::Converted)
+    }
+
     /// The type as SQL writes it.
     pub(super) fn type_name(&self) -> String {
         let name = match self.id {
@@ -105,17 +111,37 @@ impl Mapping {
 
     /// The type of the vectors that are appended to the column: its own, or `VARCHAR`. DuckDB converts a `VARCHAR`.
     pub(super) fn appended_type(&self) -> LogicalType {
-        let id = match self.sql_type {
-            SqlType::Decimal { precision, scale } if self.id == duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DECIMAL => {
-                // SAFETY: takes numbers only. They belong to a column's type.
-                return LogicalType(unsafe { duckdb::duckdb_create_decimal_type(precision, scale) });
-            }
-            SqlType::Text => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR,
-            _ => self.id,
-        };
-        // SAFETY: takes a number only.
-        LogicalType(unsafe { duckdb::duckdb_create_logical_type(id) })
+        match self.sql_type {
+            SqlType::Decimal { .. } if self.id != duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DECIMAL => simple_type(self.id),
+            SqlType::Decimal { .. } | SqlType::Text => logical_type(self.sql_type),
+            _ => simple_type(self.id),
+        }
     }
+}
+
+fn simple_type(id: duckdb::duckdb_type) -> LogicalType {
+    // SAFETY: takes a number only.
+    LogicalType(unsafe { duckdb::duckdb_create_logical_type(id) })
+}
+
+/// DuckDB's type for one of ours.
+pub(super) fn logical_type(sql_type: SqlType) -> LogicalType {
+    simple_type(match sql_type {
+        SqlType::Bool => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN,
+        SqlType::SmallInt => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_SMALLINT,
+        SqlType::Int => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_INTEGER,
+        SqlType::BigInt => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT,
+        SqlType::Real => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_FLOAT,
+        SqlType::Double => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE,
+        SqlType::Text => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR,
+        SqlType::Bytes => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BLOB,
+        SqlType::Date => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DATE,
+        SqlType::Timestamp => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP,
+        SqlType::Decimal { precision, scale } => {
+            // SAFETY: takes numbers only. They belong to a column's type.
+            return LogicalType(unsafe { duckdb::duckdb_create_decimal_type(precision, scale) });
+        }
+    })
 }
 
 fn type_id(logical: &LogicalType) -> duckdb::duckdb_type {

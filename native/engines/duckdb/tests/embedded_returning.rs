@@ -55,6 +55,11 @@ fn execute_counts_the_rows_that_a_statement_returns() {
     let mut prepared = engine.prepare("DELETE FROM t WHERE a > $1 RETURNING a", &CancelToken::default()).unwrap();
     assert_eq!(prepared.columns().unwrap().len(), 1);
     assert_eq!(prepared.execute(&[Value::Int(4)], &CancelToken::default()).unwrap(), 2);
+    let session = engine.session().unwrap();
+    execute(&session, "PREPARE \"a b\" AS INSERT INTO t VALUES ($1), ($1) RETURNING a; PREPARE q AS SELECT $1");
+    assert_eq!(execute(&session, "/* x */ EXECUTE \"A b\"(3); EXECUTE q(1); EXECUTE \"a b\"(4)"), 4);
+    let mut prepared = session.prepare("EXECUTE \"a b\"(5)", &CancelToken::default()).unwrap();
+    assert_eq!(prepared.execute(&[], &CancelToken::default()).unwrap(), 2);
 }
 
 #[test]

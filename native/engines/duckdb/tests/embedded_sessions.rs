@@ -8,6 +8,7 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, TimestampMicrosecondArray};
 use boundary_bench_duckdb::EmbeddedEngine;
 use boundary_bench_engine::lanes::inserter::Inserter;
+use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement};
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{BatchStream, CreateMode, Engine, QueryOptions, Value};
 use boundary_bench_kernel::Result;
@@ -386,4 +387,55 @@ fn no_row_goes_to_a_table_that_took_the_name_of_another() {
     execute(&engine, "CREATE TABLE t (x INTEGER)");
     assert!(ingest.commit().is_err());
     assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("0"));
+}
+
+#[test]
+fn rows_of_an_insert_get_the_defaults_and_the_checks_of_their_session() {
+    for kind in ["", "TEMP "] {
+        let engine = session();
+        execute(&engine, "SET VARIABLE tenant = 'acme'; SET VARIABLE most = 10; SET TimeZone = 'Asia/Tokyo'");
+        execute(
+            &engine,
+            &format!(
+                "CREATE {kind}TABLE t (x INTEGER, tenant VARCHAR DEFAULT getvariable('tenant'), zone VARCHAR DEFAULT \
+                 current_setting('TimeZone'), day DATE DEFAULT CAST('2024-01-01 20:00:00+00'::TIMESTAMPTZ AS DATE), \
+                 twice INTEGER AS (x * 2)); CREATE {kind}TABLE checked (x INTEGER CHECK (x < getvariable('most')))"
+            ),
+        );
+        assert_eq!(insert(&engine, "t", 0..3000), 3000);
+        let found = "SELECT concat_ws(' ', count(*), min(tenant), min(zone), max(day), max(twice)) FROM t";
+        assert_eq!(value(&engine, found).as_deref(), Some("3000 acme Asia/Tokyo 2024-01-02 5998"), "{kind}");
+        let insert_sixty = || {
+            let mut ingest = engine.ingest(&table("checked"))?;
+            let array: ArrayRef = Arc::new(Int32Array::from(vec![5, 60]));
+            ingest.write(&RecordBatch::try_new(table("checked").to_arrow(), vec![array]).unwrap())?;
+            ingest.commit()
+        };
+        assert_eq!(insert_sixty().unwrap_err().code(), "BB_ENGINE", "{kind}");
+        assert_eq!(insert(&engine, "checked", 0..10), 10);
+        assert_eq!(value(&engine, "SELECT count(*) FROM checked").as_deref(), Some("10"), "{kind}");
+    }
+}
+
+#[test]
+fn runs_of_a_prepared_statement_take_turns_in_the_order_in_which_they_were_made() {
+    for round in 0..20 {
+        let engine = session();
+        let sql = "SELECT getvariable('v')::INTEGER + $1::INTEGER";
+        let statement = PreparedStatement::prepare(Arc::clone(&engine), sql, &CancelToken::default()).unwrap();
+        execute(&engine, "SET VARIABLE v = 1");
+        // The second run finds a session of the statement that is not in use, or none.
+        let runs = [statement.in_turn(), statement.in_turn()];
+        let later = engine.in_turn().unwrap();
+        std::thread::scope(|scope| {
+            let changed = scope.spawn(move || execute(&later, "SET VARIABLE v = 2"));
+            std::thread::sleep(Duration::from_millis(round % 3));
+            for run in runs {
+                let run = BoundStatement::Prepared { statement: run, parameters: vec![Value::Int(10)] };
+                let rows = run.query(&QueryOptions::default(), collect).unwrap();
+                assert_eq!(rows[0].column(0).as_primitive::<Int32Type>().value(0), 11);
+            }
+            changed.join().unwrap();
+        });
+    }
 }

@@ -89,6 +89,19 @@ fn a_parameter_of_a_wrong_type_is_named() {
 }
 
 #[test]
+fn a_number_that_is_no_safe_integer_goes_to_a_double_alone() {
+    let two_to_53 = Value::Double(9_007_199_254_740_992.0);
+    for (kind, is_taken) in [("DOUBLE", true), ("FLOAT", true), ("BIGINT", false), ("SMALLINT", false)] {
+        let result = one(&format!("SELECT $1::{kind} AS x"), std::slice::from_ref(&two_to_53));
+        assert_eq!(result.is_ok(), is_taken, "{kind}: {result:?}");
+        if let Err(error) = result {
+            let expected = "parameter 1: 9007199254740992 is not a safe integer; give it as a bigint";
+            assert_eq!((error.code(), error.to_string().as_str()), ("BB_INVALID_ARGUMENT", expected));
+        }
+    }
+}
+
+#[test]
 fn what_can_not_be_prepared_is_refused() {
     for (sql, code) in [
         ("SELECT $name", "BB_INVALID_ARGUMENT"),

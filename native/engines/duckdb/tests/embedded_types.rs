@@ -304,3 +304,44 @@ fn a_text_that_is_no_json_is_refused_with_its_row() {
         }
     }
 }
+
+#[test]
+fn texts_are_converted_as_sql_converts_them() {
+    let engine = EmbeddedEngine::open("").unwrap().session().unwrap();
+    execute(&engine, "SET TimeZone = 'America/New_York'");
+    let insert_text = |table: &TableDefinition, given: &str| {
+        let texts: Vec<ArrayRef> = vec![Arc::new(StringArray::from(vec![Some(given), None]))];
+        insert(&engine, table, texts)
+    };
+    for (kind, given) in [
+        ("TIMETZ", "12:00:00"),
+        ("TIMESTAMPTZ[]", "[2024-01-01 12:00:00]"),
+        ("STRUCT(t TIMESTAMPTZ)", "{t: 2024-01-01 12:00:00}"),
+        ("MAP(VARCHAR, TIMESTAMPTZ[2])", "{k=[2024-01-01, 2024-07-01]}"),
+        ("JSON[]", "[\"1\", \"2\"]"),
+        ("JSON[]", "[\"a\", null, {\"b\": \"c\"}]"),
+        ("STRUCT(j JSON, n INTEGER)", "{j: 5, n: 6}"),
+        ("STRUCT(j JSON)", "{\"j\": \"x\"}"),
+        ("MAP(VARCHAR, JSON)", "{k=\"x\"}"),
+        ("INTEGER[]", "[1, 2"),
+    ] {
+        for place in ["", "TEMP "] {
+            execute(&engine, &format!("CREATE OR REPLACE {place}TABLE t (v {kind})"));
+            let table = engine.describe_table("t").unwrap();
+            let cast = format!("SELECT CAST(CAST($1 AS {kind}) AS VARCHAR)");
+            let cast = engine.prepare(&cast, &CancelToken::default()).and_then(|mut statement| {
+                let options = QueryOptions::default();
+                let mut rows = statement.query(&[Value::Text(given.to_owned())], &options)?;
+                Ok(rows.next_batch()?.unwrap().column(0).as_string::<i32>().value(0).to_owned())
+            });
+            match (insert_text(&table, given), cast) {
+                (Ok(2), Ok(expected)) => {
+                    assert_eq!(text(&engine, "SELECT v::VARCHAR FROM t WHERE v IS NOT NULL"), expected);
+                }
+                (Err(Error::InvalidValue { row: 0, column, .. }), Err(_)) => assert_eq!(column, "v"),
+                (stored, cast) => panic!("{given} as {kind}: {stored:?} by the insert, {cast:?} by SQL"),
+            }
+            execute(&engine, "DROP TABLE t");
+        }
+    }
+}
