@@ -29,8 +29,9 @@ impl Statement {
         Self { statement: Arc::new(statement), in_flight }
     }
 
+    /// The statement for one run, which takes its place among the calls of the session now.
     fn bind(&self, parameters: Parameters) -> BoundStatement {
-        BoundStatement::Prepared { statement: Arc::clone(&self.statement), parameters: parameters.0 }
+        BoundStatement::Prepared { statement: self.statement.in_turn(), parameters: parameters.0 }
     }
 }
 

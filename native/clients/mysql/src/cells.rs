@@ -173,7 +173,10 @@ impl<'a> Values<'a> {
 
     pub(crate) fn cell(&self, index: usize) -> Cell<'_> {
         match &self.values[index] {
-            Value::Null => Cell::Null,
+            Value::Null | Value::NullOf(_) => Cell::Null,
+            Value::SmallInt(value) => Cell::Int((*value).into()),
+            Value::Int32(value) => Cell::Int((*value).into()),
+            Value::Real(value) => Cell::Double((*value).into()),
             Value::Bool(value) => Cell::Bool(*value),
             Value::Int(value) => Cell::Int(*value),
             Value::Double(value) => Cell::Double(*value),

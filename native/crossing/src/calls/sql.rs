@@ -131,7 +131,10 @@ impl ToNapiValue for Rows {
 
 fn set(object: &mut Object<'_>, name: &str, value: Value) -> napi::Result<()> {
     match value {
-        Value::Null => object.set(name, Null),
+        Value::Null | Value::NullOf(_) => object.set(name, Null),
+        Value::SmallInt(value) => object.set(name, value),
+        Value::Int32(value) => object.set(name, value),
+        Value::Real(value) => object.set(name, value),
         Value::Bool(value) => object.set(name, value),
         Value::Int(value) if value.unsigned_abs() > MAX_SAFE_INTEGER.unsigned_abs() => {
             object.set(name, BigInt::from(value))

@@ -15,6 +15,7 @@ use arrow_flight::sql::{
 };
 use arrow_schema::{DataType, Schema};
 use boundary_bench_engine::dialect::create_table;
+use boundary_bench_engine::sql_text::{check_not_empty, postgres_token};
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{
     BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement,
@@ -379,6 +380,7 @@ impl Engine for FlightEngine {
 
     /// Takes one statement that reads.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+        check_not_empty(sql, postgres_token)?;
         let query = query_of(sql);
         let info = self.channel.flight_info(&query, Intent::Read);
         FlightStream::start(&self.channel, Waiter::new(&options.cancel), options, info)
@@ -390,6 +392,7 @@ impl Engine for FlightEngine {
     }
 
     fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
+        check_not_empty(sql, postgres_token)?;
         Ok(Box::new(PreparedStatement::prepare(&self.channel, sql, cancel)?))
     }
 

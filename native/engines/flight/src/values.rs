@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, NullArray,
-    RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray, new_null_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array,
+    Int32Array, Int64Array, NullArray, RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray,
+    new_null_array,
 };
 use arrow_cast::display::FormatOptions;
 use arrow_cast::{CastOptions, cast_with_options};
@@ -84,29 +87,30 @@ fn values(array: &ArrayRef, position: usize) -> Result<Vec<Value>> {
     }
     let known = sql_type_of(array.data_type())
         .ok_or_else(|| unusable_parameter(position, format!("values of type {} are not taken", array.data_type())))?;
-    // The widest Arrow type of each kind, and the constructor of its values.
-    let (wide, make): (DataType, MakeValue) = match known {
-        SqlType::Bool => (DataType::Boolean, |array, row| Value::Bool(array.as_boolean().value(row))),
-        SqlType::SmallInt | SqlType::Int | SqlType::BigInt => {
-            (DataType::Int64, |array, row| Value::Int(array.as_primitive::<Int64Type>().value(row)))
-        }
-        SqlType::Real | SqlType::Double => {
-            (DataType::Float64, |array, row| Value::Double(array.as_primitive::<Float64Type>().value(row)))
-        }
-        SqlType::Decimal { .. } => (known.to_arrow(), |array, row| {
+    // The constructor of the values of each type.
+    let make: MakeValue = match known {
+        SqlType::Bool => |array, row| Value::Bool(array.as_boolean().value(row)),
+        SqlType::SmallInt => |array, row| Value::SmallInt(array.as_primitive::<Int16Type>().value(row)),
+        SqlType::Int => |array, row| Value::Int32(array.as_primitive::<Int32Type>().value(row)),
+        SqlType::BigInt => |array, row| Value::Int(array.as_primitive::<Int64Type>().value(row)),
+        SqlType::Real => |array, row| Value::Real(array.as_primitive::<Float32Type>().value(row)),
+        SqlType::Double => |array, row| Value::Double(array.as_primitive::<Float64Type>().value(row)),
+        SqlType::Decimal { .. } => |array, row| {
             let array = array.as_primitive::<Decimal128Type>();
             let scale = u8::try_from(array.scale()).unwrap_or_default();
             Value::Decimal { value: array.value(row), precision: array.precision(), scale }
-        }),
-        SqlType::Text => (DataType::Utf8, |array, row| Value::Text(array.as_string::<i32>().value(row).to_owned())),
-        SqlType::Bytes => (DataType::Binary, |array, row| Value::Bytes(array.as_binary::<i32>().value(row).to_vec())),
-        SqlType::Date => (known.to_arrow(), |array, row| Value::Date(array.as_primitive::<Date32Type>().value(row))),
-        SqlType::Timestamp => (known.to_arrow(), |array, row| {
-            Value::Timestamp(array.as_primitive::<TimestampMicrosecondType>().value(row))
-        }),
+        },
+        SqlType::Text => |array, row| Value::Text(array.as_string::<i32>().value(row).to_owned()),
+        SqlType::Bytes => |array, row| Value::Bytes(array.as_binary::<i32>().value(row).to_vec()),
+        SqlType::Date => |array, row| Value::Date(array.as_primitive::<Date32Type>().value(row)),
+        SqlType::Timestamp => {
+            |array, row| Value::Timestamp(array.as_primitive::<TimestampMicrosecondType>().value(row))
+        }
     };
-    let array = converted(array, &position.to_string(), &wide).map_err(|error| unusable_parameter(position, error))?;
-    Ok((0..array.len()).map(|row| if array.is_null(row) { Value::Null } else { make(array.as_ref(), row) }).collect())
+    let array = converted(array, &position.to_string(), &known.to_arrow())
+        .map_err(|error| unusable_parameter(position, error))?;
+    let value = |row| if array.is_null(row) { Value::NullOf(known) } else { make(array.as_ref(), row) };
+    Ok((0..array.len()).map(value).collect())
 }
 
 /// Parameters as a batch of one row. A value has the type that the statement wants if it fits that type, else its own.
@@ -114,7 +118,9 @@ pub(crate) fn parameter_batch(parameters: &[Value], wanted: &[Option<SqlType>]) 
     let mut fields = Vec::with_capacity(parameters.len());
     let mut arrays = Vec::with_capacity(parameters.len());
     for (index, value) in parameters.iter().enumerate() {
-        let known = wanted.get(index).copied().flatten().map(SqlType::to_arrow);
+        let taken = wanted.get(index).copied().flatten();
+        value.check_exact(index + 1, taken)?;
+        let known = taken.map(SqlType::to_arrow);
         let own = array_of(value);
         let array = match known {
             Some(known) => cast_with_options(&own, &known, &EXACT).ok().filter(|_| keeps(value, &known)).unwrap_or(own),
@@ -129,8 +135,10 @@ pub(crate) fn parameter_batch(parameters: &[Value], wanted: &[Option<SqlType>]) 
 /// Whether a cast to the type keeps the value. A cast to another kind of type is left to the server.
 fn keeps(value: &Value, wanted: &DataType) -> bool {
     match value {
-        Value::Null => true,
-        Value::Int(_) => matches!(wanted, DataType::Int16 | DataType::Int32 | DataType::Int64),
+        Value::Null | Value::NullOf(_) => true,
+        Value::SmallInt(_) | Value::Int32(_) | Value::Int(_) => {
+            matches!(wanted, DataType::Int16 | DataType::Int32 | DataType::Int64)
+        }
         _ => false,
     }
 }
@@ -138,6 +146,10 @@ fn keeps(value: &Value, wanted: &DataType) -> bool {
 fn array_of(value: &Value) -> ArrayRef {
     match value {
         Value::Null => Arc::new(NullArray::new(1)),
+        Value::NullOf(sql_type) => new_null_array(&sql_type.to_arrow(), 1),
+        Value::SmallInt(value) => Arc::new(Int16Array::from(vec![*value])),
+        Value::Int32(value) => Arc::new(Int32Array::from(vec![*value])),
+        Value::Real(value) => Arc::new(Float32Array::from(vec![*value])),
         Value::Bool(value) => Arc::new(BooleanArray::from(vec![*value])),
         Value::Int(value) => Arc::new(Int64Array::from(vec![*value])),
         Value::Double(value) => Arc::new(Float64Array::from(vec![*value])),
@@ -182,8 +194,12 @@ mod tests {
         ];
         let batch = parameter_batch(&given, &vec![None; given.len()]).unwrap();
         assert_eq!(rows(&batch).unwrap(), std::slice::from_ref(&given));
-        let wanted = vec![Some(SqlType::SmallInt); given.len()];
-        assert_eq!(rows(&parameter_batch(&given, &wanted).unwrap()).unwrap(), [given]);
+        let wanted = vec![Some(SqlType::Text); given.len()];
+        let mut expected = given.clone();
+        expected[0] = Value::NullOf(SqlType::Text);
+        assert_eq!(rows(&parameter_batch(&given, &wanted).unwrap()).unwrap(), [expected]);
+        let typed = vec![Value::SmallInt(1), Value::Int32(2), Value::Real(0.1), Value::NullOf(SqlType::Int)];
+        assert_eq!(rows(&parameter_batch(&typed, &[None; 4]).unwrap()).unwrap(), [typed]);
         let fits = parameter_batch(&[Value::Int(7)], &[Some(SqlType::SmallInt)]).unwrap();
         assert_eq!(fits.column(0).data_type(), &DataType::Int16);
     }
@@ -199,8 +215,8 @@ mod tests {
         let batch = RecordBatch::try_from_iter_with_nullable(arrays.into_iter().map(|(n, a)| (n, a, true))).unwrap();
         let rows = rows(&batch).unwrap();
         let largest = Value::Decimal { value: u64::MAX.into(), precision: 20, scale: 0 };
-        assert_eq!(rows[0], [Value::Int(-1), largest, Value::Text("x".to_owned()), Value::Timestamp(1)]);
-        assert_eq!(rows[1], vec![Value::Null; 4]);
+        assert_eq!(rows[0], [Value::SmallInt(-1), largest, Value::Text("x".to_owned()), Value::Timestamp(1)]);
+        assert!(rows[1].iter().all(|value| matches!(value, Value::NullOf(_))), "{:?}", rows[1]);
     }
 
     #[test]

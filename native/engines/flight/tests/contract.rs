@@ -10,6 +10,7 @@ engine_contract!(
     crate::common::open(),
     a_statement_is_run_with_one_set_of_parameters_after_the_other,
     parameters_of_every_type_arrive,
+    a_parameter_keeps_the_type_that_it_is_given,
     parameters_missing_or_too_many_are_named,
     a_statement_that_is_cancelled_says_so,
 );

@@ -110,9 +110,7 @@ impl PreparedStatement {
         for placeholder in placeholders(&self.sql, Hyperd::first_token) {
             let value =
                 placeholder.name.parse::<usize>().ok().and_then(|number| parameters.get(number.wrapping_sub(1)));
-            if let Some(value @ Value::Decimal { .. }) = value
-                && let Some(sql_type) = value.sql_type()
-            {
+            if let Some(sql_type @ SqlType::Decimal { .. }) = value.and_then(Value::sql_type) {
                 sql.push_str(&self.sql[copied..placeholder.place.start]);
                 sql.extend(["CAST($", placeholder.name, " AS ", &Hyperd::type_name(sql_type), ")"]);
                 copied = placeholder.place.end;
@@ -157,9 +155,11 @@ impl PreparedStatement {
         for (index, value) in first.iter().enumerate() {
             // As text of an open type, a number is compared with the range of the type that the statement wants.
             values[index] = match value {
+                Value::SmallInt(number) => Some(Parameter::Text(number.to_string())),
+                Value::Int32(number) => Some(Parameter::Text(number.to_string())),
                 Value::Int(number) => Some(Parameter::Text(number.to_string())),
                 Value::Double(number) if number.is_finite() => Some(Parameter::Text(number.round().to_string())),
-                Value::Null => None,
+                Value::Null | Value::NullOf(_) => None,
                 _ => {
                     types[index] = type_of(value);
                     encoded(value)
@@ -293,21 +293,29 @@ impl Drop for BoundRows<'_> {
 /// The type number that is sent for a value. Text is open, so that the server converts it to the type that the
 /// statement wants. A decimal is open too, and is cast to its own type in the statement.
 fn type_of(value: &Value) -> u32 {
-    match value {
-        Value::Null | Value::Text(_) | Value::Decimal { .. } => OPEN,
-        Value::Bool(_) => 16,
-        Value::Int(_) => 20,
-        Value::Double(_) => 701,
-        Value::Bytes(_) => 17,
-        Value::Date(_) => 1082,
-        Value::Timestamp(_) => 1114,
+    match value.sql_type() {
+        None | Some(SqlType::Decimal { .. }) => OPEN,
+        Some(SqlType::Text) if matches!(value, Value::Text(_)) => OPEN,
+        Some(SqlType::Text) => 25,
+        Some(SqlType::Bool) => 16,
+        Some(SqlType::SmallInt) => 21,
+        Some(SqlType::Int) => 23,
+        Some(SqlType::BigInt) => 20,
+        Some(SqlType::Real) => 700,
+        Some(SqlType::Double) => 701,
+        Some(SqlType::Bytes) => 17,
+        Some(SqlType::Date) => 1082,
+        Some(SqlType::Timestamp) => 1114,
     }
 }
 
 /// A value, encoded for the type of [`type_of`], or `None` for NULL.
 fn encoded(value: &Value) -> Option<Parameter> {
     Some(match value {
-        Value::Null => return None,
+        Value::Null | Value::NullOf(_) => return None,
+        Value::SmallInt(value) => Parameter::Binary(value.to_be_bytes().to_vec()),
+        Value::Int32(value) => Parameter::Binary(value.to_be_bytes().to_vec()),
+        Value::Real(value) => Parameter::Binary(value.to_be_bytes().to_vec()),
         Value::Bool(value) => Parameter::Binary(vec![u8::from(*value)]),
         Value::Int(value) => Parameter::Binary(value.to_be_bytes().to_vec()),
         Value::Double(value) => Parameter::Binary(value.to_be_bytes().to_vec()),

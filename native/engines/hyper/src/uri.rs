@@ -133,8 +133,8 @@ impl FromStr for Uri {
         });
         let transport = transport.transpose()?.unwrap_or_default();
         let most_bytes = options.take_response_limit(MOST_BYTES).map_err(invalid)?;
-        let copy_bytes = size_of(&mut options, "copy-bytes").map_err(invalid)?.unwrap_or(COPY_BYTES);
-        let socket_buffer = size_of(&mut options, "socket-buffer-bytes").map_err(invalid)?;
+        let copy_bytes = size_of(&mut options, "copy-bytes", 1).map_err(invalid)?.unwrap_or(COPY_BYTES);
+        let socket_buffer = size_of(&mut options, "socket-buffer-bytes", 0).map_err(invalid)?;
         options.end().map_err(invalid)?;
         if matches!(place, ServerDatabase::Server { .. }) && transport == Transport::Ipc {
             return Err(invalid("a server of host and port is reached by tcp or gRPC"));
@@ -143,10 +143,14 @@ impl FromStr for Uri {
     }
 }
 
-/// Takes a size in bytes from the options.
-fn size_of<T: FromStr>(options: &mut UrlOptions<'_>, name: &str) -> std::result::Result<Option<T>, &'static str> {
-    let parsed = options.take(name).map(|value| value.parse());
-    parsed.transpose().map_err(|_| "a size must be a number of bytes")
+/// Takes a size in bytes, `least` or more, from the options.
+fn size_of<T: FromStr + PartialOrd>(
+    options: &mut UrlOptions<'_>,
+    name: &str,
+    least: T,
+) -> std::result::Result<Option<T>, &'static str> {
+    let parsed = options.take(name).map(|value| value.parse().ok().filter(|size| *size >= least));
+    parsed.map(|size| size.ok_or("a size must be a number of bytes, copy-bytes above 0")).transpose()
 }
 
 /// The database at a path of a running server.
@@ -202,6 +206,8 @@ mod tests {
             "hyper:?x=1",
             "hyper:?max-response-bytes=0",
             "hyper:?copy-bytes=x",
+            "hyper:?copy-bytes=0",
+            "hyper:?socket-buffer-bytes=-1",
             "hyper:?socket-buffer-bytes=1e6",
             "hyperx:",
         ] {

@@ -1,7 +1,7 @@
 //! Conversion of the parameters of statements from JavaScript.
 
 use boundary_bench_engine::decimal;
-use boundary_bench_engine::table::MAX_DECIMAL_PRECISION;
+use boundary_bench_engine::table::{MAX_DECIMAL_PRECISION, SqlType};
 use boundary_bench_engine::{Value, unusable_parameter};
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{Env, JsValue, ValueType, sys};
@@ -16,7 +16,8 @@ const MOST_PARAMETERS: u32 = u16::MAX as u32;
 
 /// The parameters of a statement, from an array of values: null, booleans, numbers (doubles), bigints (64-bit integers),
 /// strings, `Uint8Array`s, and `{kind: "date", value: days}`, `{kind: "timestamp", value: microseconds}`, `{kind:
-/// "decimal", value: text, precision, scale}`.
+/// "decimal", value: text, precision, scale}`, `{kind: "smallint" | "int" | "real", value: number}`. With the value null,
+/// an object of any kind of column is a null of that type.
 pub struct Parameters(pub Vec<Value>);
 
 impl FromNapiValue for Parameters {
@@ -55,7 +56,7 @@ fn parameter(env: Env, value: Unknown<'_>) -> Result<Value, String> {
     })
 }
 
-/// Converts an object that describes a value of a type that JavaScript lacks: a date, a timestamp or a decimal.
+/// Converts an object that describes a value of a type that JavaScript lacks, or a null of a type.
 fn typed(object: &Object<'_>) -> Result<Value, String> {
     let of_object = |name: &str| object.get_named_property::<Unknown<'_>>(name).map_err(|error| error.to_string());
     let kind = of_object("kind")?;
@@ -64,9 +65,17 @@ fn typed(object: &Object<'_>) -> Result<Value, String> {
         read(&kind, kind_type, ValueType::String).map_err(|_| "an object needs the kind of its value")?;
     let value = of_object("value")?;
     let value_type = value.get_type().map_err(|error| error.to_string())?;
-    match &*kind {
-        "date" => integer(&value, value_type).and_then(narrow).map(Value::Date),
-        "timestamp" => integer(&value, value_type).map(Value::Timestamp),
+    let sql_type = match &*kind {
+        "bool" => SqlType::Bool,
+        "smallint" => SqlType::SmallInt,
+        "int" => SqlType::Int,
+        "bigint" => SqlType::BigInt,
+        "real" => SqlType::Real,
+        "double" => SqlType::Double,
+        "text" => SqlType::Text,
+        "bytes" => SqlType::Bytes,
+        "date" => SqlType::Date,
+        "timestamp" => SqlType::Timestamp,
         "decimal" => {
             let digits_of = |name: &str| {
                 let value = of_object(name)?;
@@ -77,11 +86,26 @@ fn typed(object: &Object<'_>) -> Result<Value, String> {
             if precision == 0 || precision > MAX_DECIMAL_PRECISION || scale > precision {
                 return Err(format!("there is no DECIMAL({precision}, {scale})"));
             }
+            SqlType::Decimal { precision, scale }
+        }
+        _ => return Err("an object has no such kind of value".to_owned()),
+    };
+    if value_type == ValueType::Null {
+        return Ok(Value::NullOf(sql_type));
+    }
+    match sql_type {
+        SqlType::SmallInt => integer(&value, value_type).and_then(narrow).map(Value::SmallInt),
+        SqlType::Int => integer(&value, value_type).and_then(narrow).map(Value::Int32),
+        #[expect(clippy::cast_possible_truncation, reason = "REAL rounds to binary32, as SQL does")]
+        SqlType::Real => read::<f64>(&value, value_type, ValueType::Number).map(|number| Value::Real(number as f32)),
+        SqlType::Date => integer(&value, value_type).and_then(narrow).map(Value::Date),
+        SqlType::Timestamp => integer(&value, value_type).map(Value::Timestamp),
+        SqlType::Decimal { precision, scale } => {
             let text: String = read(&value, value_type, ValueType::String)?;
             let value = decimal::parse(&text, precision, scale)
                 .ok_or_else(|| format!("\"{text}\" is no DECIMAL({precision}, {scale})"))?;
             Ok(Value::Decimal { value, precision, scale })
         }
-        _ => Err("only dates, timestamps and decimals are given as objects".to_owned()),
+        _ => Err(format!("a value of the kind {kind} is not given as an object")),
     }
 }
