@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   ArrowInserter,
   attach,
+  type ColumnarChunk,
   connect,
   type Connection,
   createPool,
@@ -45,6 +46,32 @@ test('a connection keeps what its calls set, also while several run', async () =
   await connection.execute('CREATE SCHEMA s; USE s; CREATE TABLE here (a INTEGER)');
   expect(await connection.listTables()).toEqual(['here', 't']);
   expect(await connection.dropTable('here')).toBe(true);
+});
+
+test('every call takes its turn when it is made, streams and runs of prepared statements too', async () => {
+  const sql = "SELECT getvariable('v') AS x";
+  await using prepared = await connection.prepare(`${sql}, $1 AS p`);
+  const firstOf = async (stream: AsyncIterable<{ x: unknown } | ColumnarChunk>): Promise<unknown> => {
+    for await (const part of stream) return 'x' in part ? part.x : part.row(0)['x'];
+    return undefined;
+  };
+  for (let v = 0; v < 20; v++) {
+    const set = connection.execute(`SET VARIABLE v = ${v}`);
+    const streams = [
+      connection.executeQueryStream<{ x: number }>(sql),
+      prepared.executeQueryStream<{ x: number }>([1]),
+      connection.executeQueryColumnar(sql),
+      connection.executeQueryColumnar(sql, { readAhead: false }),
+      prepared.executeQueryColumnar([1]),
+    ];
+    const all = [connection.executeQuery(sql), prepared.executeQuery([1]), prepared.executeQuery([1])];
+    const next = prepared.execute([1]);
+    connection.executeQueryStream('SELECT nothing, that is never read');
+    await connection.execute('SET VARIABLE v = -1');
+    expect(await Promise.all(streams.map(firstOf))).toEqual([v, v, v, v, v]);
+    expect((await Promise.all(all)).flat().map(({ x }) => x)).toEqual([v, v, v]);
+    await Promise.all([set, next]);
+  }
 });
 
 test('calls that run at once take effect in their order', async () => {

@@ -32,7 +32,8 @@ export class Cancellation implements OpenHandle {
   /** Called when the work is ended from JavaScript. */
   #onEnd: (() => void) | undefined;
   #timeoutMs: number | undefined;
-  readonly #timer: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #hasEnded = false;
   #cause: Cause | undefined;
 
   /** Throws `BB_ABORTED` if the signal is already aborted. */
@@ -43,10 +44,17 @@ export class Cancellation implements OpenHandle {
     // Weak, since a long-lived signal or timer must not keep alive a query that its user has dropped.
     const self = new WeakRef(this);
     this.#ignoreSignal = signal && onAbort(signal, () => self.deref()?.abort());
-    this.#timeoutMs = timeoutMs;
-    // Pending work keeps the process alive by itself.
-    if (timeoutMs !== undefined) this.#timer = setTimeout(() => self.deref()?.expire(), timeoutMs).unref();
     handles.add(this);
+    this.startTimer(timeoutMs);
+  }
+
+  /** Starts the time-out of the work. Does nothing the second time, and after the end of the work. */
+  startTimer(timeoutMs: number | undefined): void {
+    if (timeoutMs === undefined || this.#timer !== undefined || this.#hasEnded) return;
+    this.#timeoutMs = timeoutMs;
+    const self = new WeakRef(this);
+    // Pending work keeps the process alive by itself.
+    this.#timer = setTimeout(() => self.deref()?.expire(), timeoutMs).unref();
   }
 
   /** Whether the work was ended from JavaScript. */
@@ -89,6 +97,7 @@ export class Cancellation implements OpenHandle {
 
   /** Drops the signal, the timer and the connection. */
   finish(): void {
+    this.#hasEnded = true;
     this.#ignoreSignal?.();
     clearTimeout(this.#timer);
     this.#handles.delete(this);

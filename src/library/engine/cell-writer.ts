@@ -141,6 +141,13 @@ export class CellWriter {
     this.#length += 1;
   }
 
+  #double(value: number): void {
+    this.#reserve(9);
+    this.#bytes[this.#length] = DOUBLE;
+    this.#view.setFloat64(this.#length + 1, value, true);
+    this.#length += 9;
+  }
+
   #int64(kind: number, value: bigint): void {
     this.#reserve(9);
     this.#bytes[this.#length] = kind;
@@ -189,23 +196,29 @@ export class CellWriter {
       this.#length = at + 5 + length;
       return;
     }
+    if (typeof value === 'number') {
+      throw invalid(index, `${value} is not a safe integer; give it as a bigint, or as a typed DOUBLE`);
+    }
     const raw = toRaw(value);
     if (raw instanceof Misfit) throw invalid(index, raw.problem);
     if (raw instanceof Uint8Array) return this.#other(raw, index);
     if (typeof raw !== 'object' || raw === null) {
       // A typed double may be any number, also an unsafe integer.
       if (typeof raw === 'number') {
-        this.#reserve(9);
-        this.#bytes[this.#length] = DOUBLE;
-        this.#view.setFloat64(this.#length + 1, raw, true);
-        this.#length += 9;
+        this.#double(raw);
       } else if (!this.#value(raw as ParameterInput)) {
         throw invalid(index, `${describeValue(value)} is not a value of SQL`);
       }
       return;
     }
     const { kind, value: inner } = raw as { readonly kind: string; readonly value: unknown };
-    if (kind === 'timestamp') {
+    if (inner === null) {
+      this.#kind(NULL);
+    } else if (kind === 'smallint' || kind === 'int') {
+      this.#int64(INT, BigInt(inner as number | bigint));
+    } else if (kind === 'real') {
+      this.#double(Math.fround(inner as number));
+    } else if (kind === 'timestamp') {
       this.#int64(TIMESTAMP, inner as bigint);
     } else if (kind === 'date') {
       this.#reserve(5);

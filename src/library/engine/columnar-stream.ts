@@ -4,7 +4,7 @@ import { assertFirstUse } from '../crossing/single-use.js';
 import type { Column } from './table-definition.js';
 
 /**
- * The chunks of a query, as columns. Can be iterated once. The query starts with the first chunk asked for, and breaking out of the
+ * The chunks of a query, as columns. Can be iterated once. The query starts at the call that made the stream, and breaking out of the
  * loop ends it. Chunks stay valid until they are released, also after the loop.
  */
 export class ColumnarStream implements AsyncIterable<ColumnarChunk> {

@@ -95,9 +95,8 @@ function toRawText(value: string): unknown {
 
 function toRawNumber(value: number): unknown {
   if (!Number.isInteger(value) || Object.is(value, -0)) return value;
-  return Number.isSafeInteger(value)
-    ? BigInt(value)
-    : new Misfit(`${value} is not a safe integer; give it as a bigint, or as a typed DOUBLE`);
+  // An integer that is not safe is a double. The engine refuses it if the statement takes an integer.
+  return Number.isSafeInteger(value) ? BigInt(value) : value;
 }
 
 function toRawObject(value: object): unknown {
@@ -123,27 +122,27 @@ function toRawTimestamp(value: Date | bigint | number): unknown {
 }
 
 function toRawTyped({ type, value }: TypedValue): unknown {
-  if (value === null) return null;
+  const { kind, precision, scale = 0 } = type;
+  if (value === null) return { kind, value, precision, scale };
   if (value === undefined) return new Misfit('undefined is not a value of SQL');
   // Uses the checks of an inserter's column, so that both take the same values.
   const problem = createColumnStage({ name: '', type, nullable: true }, 1).put(0, value);
   if (problem !== undefined) return new Misfit(problem);
-  switch (type.kind) {
+  switch (kind) {
     case 'smallint':
     case 'int':
+    case 'real':
+      return { kind, value };
     case 'bigint':
       return BigInt(value as number | bigint);
-    case 'real':
-      return Math.fround(value as number);
     case 'decimal': {
-      const scale = type.scale ?? 0;
-      const units = parseDecimal(String(value), type.precision ?? 0, scale) as number | bigint;
-      return { kind: 'decimal', value: formatDecimal(units, scale), precision: type.precision, scale };
+      const units = parseDecimal(String(value), precision ?? 0, scale) as number | bigint;
+      return { kind, value: formatDecimal(units, scale), precision, scale };
     }
     case 'bytes':
       return toRawBytes(value as Uint8Array);
     case 'date':
-      return { kind: 'date', value: types.isDate(value) ? getTime.call(value) / MILLISECONDS_PER_DAY : value };
+      return { kind, value: types.isDate(value) ? getTime.call(value) / MILLISECONDS_PER_DAY : value };
     case 'timestamp':
       return toRawTimestamp(value as Date | bigint | number);
     case 'bool':

@@ -18,7 +18,8 @@ const MOST_BATCH_ROWS = 1 << 24;
 export interface QueryOptions extends WorkOptions {
   /**
    * The values of `$1`, `$2`, ...: null, booleans, strings, `Uint8Array`s, bigints (64 bits), numbers (safe integers as
-   * integers, others as doubles), and `Date`s as timestamps. `typed` gives a value another type.
+   * integers, others as doubles), and `Date`s as timestamps. If the statement takes an integer, a number from 2^53 on is refused.
+   * `typed` gives a value another type.
    */
   readonly parameters?: readonly ParameterInput[] | undefined;
   /** The type of 64-bit integers. With `number`, an integer that is not safe is `BB_UNSAFE_INTEGER`. Default: `bigint`. */
@@ -62,18 +63,21 @@ export interface QuerySource {
 }
 
 /**
- * A query under way: it reads frames in order, maps errors and ends the work. It starts when its columns or its first frame are
- * asked for.
+ * A query under way: it reads frames in order, maps errors and ends the work. It starts at once, so that it has its place in the order of
+ * the calls. Its time-out begins when its columns or its first frame are asked for.
  */
 export class QueryRun {
   readonly #source: QuerySource;
   #cancellation: Cancellation | undefined;
-  #started: Promise<{ reader: FrameReader; columns: readonly Column[] }> | undefined;
+  readonly #started: Promise<{ reader: FrameReader; columns: readonly Column[] }>;
   #last: Promise<unknown> = Promise.resolve();
   #hasEnded = false;
 
   constructor(source: QuerySource) {
     this.#source = source;
+    this.#started = this.#begin();
+    // An error is told to the first who asks. Nobody may.
+    this.#started.catch(() => {});
   }
 
   /** The JavaScript type of 64-bit integers. */
@@ -124,13 +128,13 @@ export class QueryRun {
   }
 
   #start(): Promise<{ reader: FrameReader; columns: readonly Column[] }> {
-    this.#started ??= this.#begin();
+    this.#cancellation?.startTimer(this.#source.options.timeoutMs);
     return this.#started;
   }
 
   async #begin(): Promise<{ reader: FrameReader; columns: readonly Column[] }> {
     this.#source.assertOpen();
-    const cancellation = new Cancellation(this.#source.handles, this.#source.options);
+    const cancellation = new Cancellation(this.#source.handles, { signal: this.#source.options.signal });
     this.#cancellation = cancellation;
     try {
       const reader = await this.#source.start(this.#source.options, cancellation.token);

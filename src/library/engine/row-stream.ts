@@ -16,8 +16,8 @@ const ROWS_AHEAD = 256;
 const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 /**
- * The rows of a query, one by one, in chunks, or by a cursor. Can be iterated once. The query starts with the first row asked for,
- * and breaking out of the loop ends it.
+ * The rows of a query, one by one, in chunks, or by a cursor. Can be iterated once. The query starts at the call that made
+ * the stream, and breaking out of the loop ends it.
  */
 export class RowStream<T extends object = Row> implements AsyncIterable<T> {
   readonly #run: QueryRun;
