@@ -105,7 +105,6 @@ describe('parameters', () => {
     ['a DATE of a Date', typed(SqlType.date(), new Date('2024-02-29')), 'DATE', 19782],
     ['a typed TIMESTAMP', typed(SqlType.timestamp(), 1_700_000_000_123_456n), 'TIMESTAMP', 1_700_000_000_123_456n],
     ['a null of INTEGER', typed(SqlType.int(), null), 'INTEGER', null],
-    ['a null of VARCHAR', typed(SqlType.text(), null), 'VARCHAR', null],
     ['a null of DECIMAL', typed(SqlType.decimal(5, 2), null), 'DECIMAL(5,2)', null],
   ])('%s arrives', async (_, value, type, expected) => {
     const [row] = await connection.executeQuery('SELECT $1 AS x, typeof($1) AS type', { parameters: [value] });

@@ -3,9 +3,6 @@
 use crate::table::SqlType;
 use boundary_bench_kernel::{Error, Result};
 
-/// The first double that stands for several integers, 2^53.
-const FIRST_UNSAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
-
 /// The value of a statement's parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -72,7 +69,7 @@ impl Value {
     pub fn check_exact(&self, position: usize, taken: Option<SqlType>) -> Result<()> {
         match (self, taken) {
             (Self::Double(number), Some(SqlType::SmallInt | SqlType::Int | SqlType::BigInt))
-                if number.abs() >= FIRST_UNSAFE_INTEGER =>
+                if number.abs() >= 9_007_199_254_740_992.0 =>
             {
                 Err(unusable_parameter(position, format!("{number} is not a safe integer; give it as a bigint")))
             }

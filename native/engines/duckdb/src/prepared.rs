@@ -260,8 +260,7 @@ impl Statement for EmbeddedStatement {
     }
 
     fn take_place(&mut self, in_turn: &dyn Engine) {
-        let in_turn: &dyn Any = in_turn;
-        if let Some(engine) = in_turn.downcast_ref::<EmbeddedEngine>() {
+        if let Some(engine) = (in_turn as &dyn Any).downcast_ref::<EmbeddedEngine>() {
             self.connections.place = engine.connections().place;
         }
     }

@@ -94,10 +94,8 @@ fn a_number_that_is_no_safe_integer_goes_to_a_double_alone() {
     for (kind, is_taken) in [("DOUBLE", true), ("FLOAT", true), ("BIGINT", false), ("SMALLINT", false)] {
         let result = one(&format!("SELECT $1::{kind} AS x"), std::slice::from_ref(&two_to_53));
         assert_eq!(result.is_ok(), is_taken, "{kind}: {result:?}");
-        if let Err(error) = result {
-            let expected = "parameter 1: 9007199254740992 is not a safe integer; give it as a bigint";
-            assert_eq!((error.code(), error.to_string().as_str()), ("BB_INVALID_ARGUMENT", expected));
-        }
+        let named = |error: Error| error.to_string().starts_with("parameter 1: 9007199254740992 is not a safe integer");
+        assert!(result.err().is_none_or(named), "{kind}");
     }
 }
 
