@@ -573,6 +573,17 @@ pub fn parameters_missing_or_too_many_are_named(engine: &Arc<dyn Engine>) {
     assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
 }
 
+pub fn a_statement_without_parameters_is_run_again(engine: &Arc<dyn Engine>) {
+    engine.create_table(&numbers("t"), CreateMode::Create).unwrap();
+    let mut insert = prepared(engine, "INSERT INTO t VALUES (1, 0.5)");
+    let mut select = prepared(engine, "SELECT id FROM t");
+    for run in 1..3 {
+        assert_eq!(insert.execute(&[], &CancelToken::default()).unwrap(), 1);
+        let found = rows_of(select.as_mut(), &[]);
+        assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), run);
+    }
+}
+
 pub fn a_statement_that_is_cancelled_says_so(engine: &Arc<dyn Engine>) {
     engine.create_table(&numbers("t"), CreateMode::Create).unwrap();
     let mut select = prepared(engine, "SELECT id FROM t WHERE id = $1");

@@ -22,7 +22,7 @@ use crate::server::{self, Server};
 use crate::session_state::admit;
 use crate::sql::{Mysql, identifier, returns_changed_rows};
 use crate::url::Url;
-use crate::{MYSQL, engine_error, runtime};
+use crate::{MYSQL, runtime};
 
 /// The time-out of the check that the server answers.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -271,7 +271,7 @@ impl Engine for MysqlEngine {
             let ping = async { self.pool.lease().await?.connection.ping().await };
             match tokio::time::timeout(PING_TIMEOUT, ping).await {
                 Ok(answer) => answer.map_err(Error::from),
-                Err(_) => Err(engine_error(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
+                Err(_) => Err(Error::Timeout(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
             }
         })
     }

@@ -85,6 +85,9 @@ impl FlightEngine {
             let dialect = url.dialect;
             let channel = Channel::connect(url, server).await?;
             let probe = channel.flight_info(&query_of("SELECT 1"), Intent::Read).await;
+            if let Err(error @ (Error::Connection(_) | Error::Timeout(_))) = probe {
+                return Err(error);
+            }
             // A server that does not state the order may return rows in any order.
             let ordered = probe.as_ref().is_ok_and(|info| info.ordered);
             if let Ok(info) = probe {
@@ -398,7 +401,7 @@ impl Engine for FlightEngine {
             match tokio::time::timeout(PING_TIMEOUT, about(&self.channel)).await {
                 Ok(Err(error)) if !matches!(error, Error::Unsupported(_)) => Err(error),
                 Ok(_) => Ok(()),
-                Err(_) => Err(engine_error(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
+                Err(_) => Err(Error::Timeout(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
             }
         })
     }

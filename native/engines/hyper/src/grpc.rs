@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 
 use crate::arrow_stream::{ArrowStream, Pieces};
 use crate::batches::Batches;
-use crate::engine_error;
+use crate::{HYPER, engine_error};
 use crate::server::Server;
 use crate::uri::Transport;
 
@@ -254,7 +254,8 @@ fn refused(error: &ClientError) -> Error {
     };
     match error {
         ClientError::Timeout(_) => Error::Timeout(message),
-        _ => engine_error(message),
+        ClientError::Connection { .. } | ClientError::Closed { .. } | ClientError::Io(_) => Error::Connection(message),
+        _ => Error::refused(HYPER.name, error.sqlstate().unwrap_or_default(), message),
     }
 }
 
