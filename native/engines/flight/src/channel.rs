@@ -351,3 +351,6 @@ impl Waiter {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

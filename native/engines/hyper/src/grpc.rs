@@ -28,9 +28,9 @@ use tokio::task::JoinHandle;
 
 use crate::arrow_stream::{ArrowStream, Pieces};
 use crate::batches::Batches;
-use crate::{HYPER, engine_error};
 use crate::server::Server;
 use crate::uri::Transport;
+use crate::{HYPER, engine_error};
 
 /// Time limit of one request, longer than any query: queries are ended by their users, not by a clock.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);

@@ -1,0 +1,50 @@
+//! What all engines of servers say without a connection: that there is none, and not that the server refused the work.
+
+use std::net::TcpListener;
+
+use boundary_bench_engines::{of_uri, open};
+use boundary_bench_kernel::needs;
+use boundary_bench_mysql::Url;
+
+/// The URIs of every engine and transport of a server at a port, as far as this build has them.
+fn uris(port: u16) -> impl Iterator<Item = String> {
+    let servers = [
+        "mysql://u:p@{}/x",
+        "hyper://{}/x",
+        "hyper://{}/x?transport=grpc-sync",
+        "flight://{}",
+        "flight://u:p@{}",
+        "sail://{}",
+    ];
+    let uris = servers.into_iter().map(move |server| server.replace("{}", &format!("127.0.0.1:{port}")));
+    uris.filter(|uri| of_uri(uri).is_ok())
+}
+
+fn code_of(uri: &str) -> &'static str {
+    open(uri).err().map_or("none", |error| error.code())
+}
+
+#[test]
+fn a_place_where_nobody_listens_is_no_connection() {
+    for uri in uris(1) {
+        assert_eq!(code_of(&uri), "BB_CONNECTION", "{uri}");
+    }
+}
+
+#[test]
+fn a_server_that_hangs_up_is_no_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    for uri in uris(port) {
+        assert_eq!(code_of(&uri), "BB_CONNECTION", "{uri}");
+    }
+}
+
+#[test]
+fn a_refused_login_is_no_connection() {
+    needs!("mysql", boundary_bench_mysql::server::executable(None));
+    let server = boundary_bench_mysql::server::start(None).unwrap();
+    let url = Url { password: Some("wrong".to_owned()), ..server.url().clone() };
+    assert_eq!(code_of(&url.secret_text()), "BB_CONNECTION");
+}
