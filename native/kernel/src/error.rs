@@ -231,6 +231,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_refusal_of_the_login_is_not_one_of_the_statement() {
+        let code = |sqlstate| Error::refused("hyper", sqlstate, "no".to_owned()).code();
+        assert_eq!(["28P01", "08004", "57P01"].map(code), ["BB_CONNECTION"; 3]);
+        assert_eq!(["42601", "57014", ""].map(code), ["BB_ENGINE"; 3]);
+    }
+
+    #[test]
     fn the_sources_of_an_error_are_told_once_each() {
         #[derive(Debug, Error)]
         #[error("{0}")]

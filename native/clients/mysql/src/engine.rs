@@ -53,7 +53,7 @@ static NEXT_DATABASE: AtomicU64 = AtomicU64::new(0);
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an unusable URL, [`Error::NotInstalled`] if no server is found, [`Error::Engine`] when
-/// it does not start or refuses the login.
+/// it does not start, [`Error::Connection`] when it is unreachable or refuses the login.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(MysqlEngine::open(uri)?))
 }

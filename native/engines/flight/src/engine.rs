@@ -48,8 +48,8 @@ const TABLE_KINDS: [&str; 3] = ["TABLE", "BASE TABLE", "table"];
 /// with the engine.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for an unusable URL, [`Error::Engine`] if the service is unreachable or refuses the
-/// calls, and the errors of the start of the private server.
+/// [`Error::InvalidArgument`] for an unusable URL, [`Error::Connection`] if the service is unreachable or refuses the
+/// login, and the errors of the start of the private server.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     if uri != "flight:" {
         return Ok(Arc::new(FlightEngine::open(uri.parse()?, None)?));
@@ -187,7 +187,7 @@ impl FlightEngine {
     fn has_schema(&self, name: &str) -> Result<bool> {
         let command = CommandGetDbSchemas { catalog: None, db_schema_filter_pattern: pattern(name) };
         let (batches, column) = match runtime().block_on(fetch(&self.channel, &command)) {
-            // Flight SQL's own result has the names of the catalogs before those of the schemas.
+            // Flight SQL's own result begins with the names of the catalogs.
             Ok(batches) => (batches, 1),
             Err(Error::Unsupported(_)) => {
                 (runtime().block_on(fetch(&self.channel, &query_of(self.dialect()?.schema_names())))?, 0)

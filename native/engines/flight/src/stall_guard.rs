@@ -18,7 +18,7 @@ pub(crate) struct StallGuard<B> {
     body: B,
     /// The time-out, if there is one, and the timer of the current wait. The timer is valid if `is_waiting`.
     ends: Option<(Duration, Pin<Box<Sleep>>)>,
-    /// The progress of the request, while which its sender need not answer.
+    /// The progress of the request. Nobody needs to answer it while it is being sent.
     sent: Option<Arc<Sent>>,
     is_waiting: bool,
     is_lost: Arc<AtomicBool>,

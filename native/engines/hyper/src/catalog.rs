@@ -52,7 +52,7 @@ pub(crate) fn definition(name: &str, rows: Vec<Row>) -> Result<(TableDefinition,
 pub(crate) enum Form {
     /// The form of our type.
     Own,
-    /// Text of at most so many characters, if there is a limit, under a name of the server for the type.
+    /// Text of at most `most` characters, if there is a limit, under a name of the server for the type.
     Text { name: Option<&'static str>, most: Option<usize> },
     /// A whole number of 32 bits without a sign.
     Oid,

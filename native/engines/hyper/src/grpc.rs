@@ -252,10 +252,18 @@ fn refused(error: &ClientError) -> Error {
         Some(code) => format!("{error} ({code})"),
         None => of_http(&chain(error)),
     };
-    match error {
-        ClientError::Timeout(_) => Error::Timeout(message),
-        ClientError::Connection { .. } | ClientError::Closed { .. } | ClientError::Io(_) => Error::Connection(message),
-        _ => Error::refused(HYPER.name, error.sqlstate().unwrap_or_default(), message),
+    match (error, error.sqlstate()) {
+        (ClientError::Timeout(_), _) => Error::Timeout(message),
+        (_, Some(code)) => Error::refused(HYPER.name, code, message),
+        // All that the server itself says of a statement has a code.
+        (
+            ClientError::Connection { .. }
+            | ClientError::Closed { .. }
+            | ClientError::Query { .. }
+            | ClientError::Io(_),
+            None,
+        ) => Error::Connection(message),
+        _ => engine_error(message),
     }
 }
 

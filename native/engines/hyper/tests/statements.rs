@@ -293,7 +293,8 @@ fn columns_of_other_types_are_described_filled_and_read_alike() {
         let columns = vec![Column { name: "x".to_owned(), sql_type, nullable: true }];
         let table = TableDefinition { name: format!("t{number}"), columns };
         execute(&engine, &format!("CREATE TABLE t{number} (x {name})"));
-        execute(&engine, &format!("INSERT INTO t{number} VALUES ({literal}), (NULL)"));
+        execute(&engine, &format!("INSERT INTO t{number} VALUES ({literal})"));
+        execute(&engine, &format!("INSERT INTO t{number} VALUES (NULL)"));
         assert_eq!(engine.describe_table(&table.name).unwrap(), table, "{name}");
         let insert = |text: &str| {
             let array: ArrayRef = match sql_type {
