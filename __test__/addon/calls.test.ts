@@ -81,8 +81,8 @@ describe.each([
       expect(await codeOf(() => Sql.open(url))).toBe('BB_INVALID_ARGUMENT');
     }
     expect(await codeOf(() => Kv.open(`redis://${NOWHERE}`))).toBe('BB_ENGINE');
-    expect(await codeOf(() => Sql.open(`mysql://${NOWHERE}`))).toBe('BB_ENGINE');
-    expect(await codeOf(() => Http.open(`http://${NOWHERE}`))).toBe('BB_ENGINE');
+    expect(await codeOf(() => Sql.open(`mysql://${NOWHERE}`))).toBe('BB_CONNECTION');
+    expect(await codeOf(() => Http.open(`http://${NOWHERE}`))).toBe('BB_CONNECTION');
   });
 
   test('reject with the error of the server, and go on', async () => {

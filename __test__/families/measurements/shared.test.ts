@@ -94,3 +94,24 @@ it('tables in memory are not shared', async () => {
   expect(await family.shared!()).toEqual({ engines: {}, shared: { tables: [] } });
   await family.close();
 });
+
+it.skipIf(lacks('sail'))(
+  'a private server that goes on with a query that was given up is not usable for later cells',
+  async () => {
+    const cells = cellsOf('sail');
+    const options = { rows: ROWS, workers: 1, engines: {} };
+    const family = await measurementsFamily.open(options, cells);
+    const uri = (await family.shared!()).engines!['sail']!;
+    await measurementsFamily.reach!(options, cells);
+    const connection = await connect(uri);
+    const endless =
+      'SELECT count(*) FROM range(0, 3000000) AS a(i) CROSS JOIN range(0, 3000000) AS b(j) WHERE i * j % 7 = 3';
+    await expect(connection.executeQuery(endless, { timeoutMs: 3000 })).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+    await expect(measurementsFamily.reach!(options, cells)).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+    await connection.close();
+    await family.close();
+    // Without a server there is nothing to reach.
+    await measurementsFamily.reach!(options, cells);
+  },
+  120_000,
+);

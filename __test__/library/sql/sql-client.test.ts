@@ -282,9 +282,9 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     expect(await codeOf(SqlClient.connect(url, { connections: 0 }))).toBe('BB_INVALID_ARGUMENT');
     const secret = 'mysql://me:geheim@127.0.0.1:1/';
     const refused = await SqlClient.connect(secret).catch((error: BoundaryError) => error);
-    expect(refused).toMatchObject({ code: 'BB_ENGINE' });
+    expect(refused).toMatchObject({ code: 'BB_CONNECTION' });
     expect(String(refused)).not.toContain('geheim');
-    expect(await codeOf(SqlClient.connect(url.replace(/:[^:@/]+@/, ':wrong@')))).toBe('BB_ENGINE');
+    expect(await codeOf(SqlClient.connect(url.replace(/:[^:@/]+@/, ':wrong@')))).toBe('BB_CONNECTION');
   });
 
   test('calls that take too long or are aborted are given up, also by the server', async () => {

@@ -2,7 +2,44 @@
 
 use boundary_bench_kernel::{Error, Result};
 
+use crate::sql_text::name_parts;
 use crate::table::{Column, TableDefinition};
+
+/// The place of a table on a server: its name, and its schema if it is not in the one that the server takes by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TablePath {
+    /// The name of the schema.
+    pub schema: Option<String>,
+    /// The name of the table.
+    pub table: String,
+}
+
+impl TablePath {
+    /// The place that a name means. A name with a dot (`schema.table`, with quotes where needed) names a table in a schema, if there is
+    /// such a schema and no table of the whole name. Otherwise it is taken as it is.
+    ///
+    /// # Errors
+    /// The errors of the two questions to the server.
+    pub fn find(
+        name: &str,
+        is_table: impl FnOnce(&Self) -> Result<bool>,
+        is_schema: impl FnOnce(&str) -> Result<bool>,
+    ) -> Result<Self> {
+        let plain = Self { schema: None, table: name.to_owned() };
+        match name_parts(name).map(<[String; 2]>::try_from) {
+            Some(Ok([schema, table])) if !is_table(&plain)? && is_schema(&schema)? => {
+                Ok(Self { schema: Some(schema), table })
+            }
+            _ => Ok(plain),
+        }
+    }
+
+    /// The place as SQL writes it, with the server's quotes.
+    pub fn to_sql(&self, identifier: impl Fn(&str) -> String) -> String {
+        let table = identifier(&self.table);
+        self.schema.as_ref().map_or_else(|| table.clone(), |schema| format!("{}.{table}", identifier(schema)))
+    }
+}
 
 /// A row of a catalog query, as texts.
 pub type Row = Vec<Option<String>>;

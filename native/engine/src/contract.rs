@@ -26,6 +26,7 @@ macro_rules! engine_contract {
             an_unusable_definition_is_refused,
             tables_are_described_listed_and_dropped,
             names_may_be_any_text,
+            a_table_in_a_schema_is_found_by_its_dotted_name,
             rows_are_published_at_once_by_commit,
             an_insert_aborted_or_dropped_leaves_nothing,
             an_insert_of_no_rows_is_one_of_zero,
@@ -149,6 +150,33 @@ pub fn names_may_be_any_text(engine: &Arc<dyn Engine>) {
     insert(engine, &table, &[RecordBatch::try_new(table.to_arrow(), columns).unwrap()]);
     assert_eq!(rows(engine, "SELECT \"数\" FROM \"it's a \"\"tåble\"\"; DROP\""), 1);
     assert!(engine.drop_table(&table.name).unwrap());
+}
+
+pub fn a_table_in_a_schema_is_found_by_its_dotted_name(engine: &Arc<dyn Engine>) {
+    if !engine.capabilities().sql {
+        return;
+    }
+    let schema = "\"a \"\"schema\"\".1\"";
+    let run = |sql: &str| engine.execute(sql, &CancelToken::default()).unwrap();
+    run(&format!("CREATE SCHEMA {schema}"));
+    for table in ["\"a.\"\"table\"\"\"", "t"] {
+        let table = numbers(&format!("{schema}.{table}"));
+        assert_eq!(engine.describe_table(&table.name).unwrap_err().code(), "BB_TABLE_NOT_FOUND");
+        engine.create_table(&table, CreateMode::Create).unwrap();
+        assert_eq!(engine.create_table(&table, CreateMode::Create).unwrap_err().code(), "BB_TABLE_EXISTS");
+        engine.create_table(&table, CreateMode::Replace).unwrap();
+        assert_eq!(engine.describe_table(&table.name).unwrap(), table);
+        assert_eq!(insert(engine, &table, &[number_rows(0..10)]), 10);
+        assert_eq!(rows(engine, &format!("SELECT id FROM {}", table.name)), 10);
+        assert!(engine.list_tables().unwrap().is_empty());
+        assert!(engine.drop_table(&table.name).unwrap());
+        assert!(!engine.drop_table(&table.name).unwrap());
+    }
+    run(&format!("DROP SCHEMA {schema}"));
+    // A table whose own name has a dot goes before one in a schema, and a name without such a schema is one name.
+    let table = numbers("no_schema.t");
+    engine.create_table(&table, CreateMode::Create).unwrap();
+    assert_eq!(engine.list_tables().unwrap(), [table.name.as_str()]);
 }
 
 pub fn rows_are_published_at_once_by_commit(engine: &Arc<dyn Engine>) {
@@ -610,6 +638,17 @@ pub fn parameters_missing_or_too_many_are_named(engine: &Arc<dyn Engine>) {
     assert_eq!(rows_of(select.as_mut(), &[Value::Int(1), Value::Double(1.0)]).len(), 0);
     let error = prepared(engine, "DELETE FROM t").execute(&[Value::Null], &CancelToken::default()).unwrap_err();
     assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
+}
+
+pub fn a_statement_without_parameters_is_run_again(engine: &Arc<dyn Engine>) {
+    engine.create_table(&numbers("t"), CreateMode::Create).unwrap();
+    let mut insert = prepared(engine, "INSERT INTO t VALUES (1, 0.5)");
+    let mut select = prepared(engine, "SELECT id FROM t");
+    for run in 1..3 {
+        assert_eq!(insert.execute(&[], &CancelToken::default()).unwrap(), 1);
+        let found = rows_of(select.as_mut(), &[]);
+        assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), run);
+    }
 }
 
 pub fn a_statement_that_is_cancelled_says_so(engine: &Arc<dyn Engine>) {

@@ -3,6 +3,7 @@
 
 use boundary_bench_kernel::{Error, Result};
 
+use crate::catalog::TablePath;
 use crate::engine::CreateMode;
 use crate::sql_text::{Placeholder, Statement, Token, placeholders, statements};
 use crate::table::{Column, SqlType, TableDefinition};
@@ -24,15 +25,14 @@ pub fn no_session(keyword: &str) -> Error {
     ))
 }
 
-/// The statements that create a table, by names and columns as the server writes them. One drops the table to be replaced, and
+/// The statements that create a table, by its name and columns as the server writes them. One drops the table to be replaced, and
 /// one creates the new table.
 pub fn create_table(
+    name: &str,
     table: &TableDefinition,
     mode: CreateMode,
-    identifier: impl Fn(&str) -> String,
     column: impl Fn(&Column) -> String,
 ) -> (Option<String>, String) {
-    let name = identifier(&table.name);
     let columns = table.columns.iter().map(column).collect::<Vec<_>>().join(", ");
     let condition = if mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
     let drop = (mode == CreateMode::Replace).then(|| format!("DROP TABLE IF EXISTS {name}"));
@@ -84,8 +84,8 @@ pub trait Dialect {
     }
 
     /// The statements of [`create_table`].
-    fn create_table(table: &TableDefinition, mode: CreateMode) -> (Option<String>, String) {
-        create_table(table, mode, Self::identifier, Self::column)
+    fn create_table(path: &TablePath, table: &TableDefinition, mode: CreateMode) -> (Option<String>, String) {
+        create_table(&path.to_sql(Self::identifier), table, mode, Self::column)
     }
 
     /// The statements of a script, without those that consist of comments only.

@@ -146,6 +146,31 @@ pub fn quoted_name(text: &str) -> Option<(String, &str)> {
     }
 }
 
+/// The parts of a name between its dots, without their quotes, or `None` for a text that SQL could not read.
+pub fn name_parts(name: &str) -> Option<Vec<String>> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    loop {
+        let (part, after) = match quoted_name(rest) {
+            Some((part, after)) => (part, after),
+            None if rest.starts_with('"') => return None,
+            None => {
+                let (part, after) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+                (part.to_owned(), after)
+            }
+        };
+        if part.is_empty() {
+            return None;
+        }
+        parts.push(part);
+        match after.strip_prefix('.') {
+            Some(more) => rest = more,
+            None if after.is_empty() => return Some(parts),
+            None => return None,
+        }
+    }
+}
+
 /// One statement of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Statement<'a> {
@@ -264,6 +289,17 @@ pub fn analyzed<'sql>(statement: &Statement<'sql>, first_token: FirstToken) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_parts_of_a_name_lie_between_its_dots() {
+        let found = |name| name_parts(name).map(|parts| parts.join("|"));
+        assert_eq!(found("t").as_deref(), Some("t"));
+        assert_eq!(found("a.b.c").as_deref(), Some("a|b|c"));
+        assert_eq!(found("\"a.b\".\"c\"\"d\"").as_deref(), Some("a.b|c\"d"));
+        for name in ["", ".", "a.", ".a", "a..b", "\"a", "\"a\"b", "\"a.b"] {
+            assert_eq!(found(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn the_statement_that_is_analyzed_is_found() {

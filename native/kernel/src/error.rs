@@ -56,7 +56,7 @@ pub enum Error {
         /// The message of the engine.
         message: String,
     },
-    /// The connection to a server was lost during the work.
+    /// There is no connection to a server: it was lost, can't be opened, or its login was refused.
     #[error("{0}")]
     Connection(String),
     /// A program or library that is needed is not installed.
@@ -100,6 +100,15 @@ impl Error {
     /// The error of a command that failed after its cancellation, by whether the server answered how the command ended.
     pub fn cancelled(is_answered: bool) -> Self {
         if is_answered { Self::Cancelled } else { Self::CancelledInDoubt }
+    }
+
+    /// The error for what an engine's server has refused, by its SQLSTATE. The classes of connections (08), of logins (28) and of a server
+    /// that stops (57P) are about no statement.
+    pub fn refused(engine: &'static str, sqlstate: &str, message: String) -> Self {
+        if ["08", "28", "57P"].iter().any(|class| sqlstate.starts_with(class)) {
+            return Self::Connection(format!("{engine}: {message}"));
+        }
+        Self::Engine { engine, message }
     }
 
     /// The stable code of this kind of error.
@@ -220,6 +229,13 @@ pub fn contained(work: impl FnOnce()) -> Option<Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_of_the_login_is_not_one_of_the_statement() {
+        let code = |sqlstate| Error::refused("hyper", sqlstate, "no".to_owned()).code();
+        assert_eq!(["28P01", "08004", "57P01"].map(code), ["BB_CONNECTION"; 3]);
+        assert_eq!(["42601", "57014", ""].map(code), ["BB_ENGINE"; 3]);
+    }
 
     #[test]
     fn the_sources_of_an_error_are_told_once_each() {

@@ -162,14 +162,14 @@ pub(crate) fn no_unix_sockets() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "this system has no Unix domain sockets")
 }
 
-/// The message for a server that can't be connected to, over TLS or without.
-pub fn unreachable_server(place: &dyn Display, error: &io::Error) -> String {
+/// The error for a server that can't be connected to, over TLS or without.
+pub fn unreachable_server(place: &dyn Display, error: &io::Error) -> Error {
     let advice = match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => "; does the server run, and is this its address?",
         io::ErrorKind::InvalidData => "; does the server speak TLS there, and is its certificate trusted?",
         _ => "",
     };
-    format!("can't connect to {place}: {error}{advice}")
+    Error::Connection(format!("can't connect to {place}: {error}{advice}"))
 }
 
 /// The error for all requests in flight on a connection that is lost.
@@ -267,7 +267,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         drop(listener);
         let error = connect_blocking("127.0.0.1", port).unwrap_err();
-        let text = unreachable_server(&"here", &error);
+        let text = unreachable_server(&"here", &error).to_string();
         assert!(text.starts_with("can't connect to here: ") && text.contains("does the server run"), "{text}");
     }
 

@@ -86,7 +86,7 @@ fn endpoint_of(engine: &Arc<dyn Engine>) -> Result<Endpoint> {
             engine.name()
         ))
     })?;
-    Ok(Endpoint(hyper.address().clone()))
+    Ok(Endpoint(hyper.address()))
 }
 
 fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec, verify: bool) -> Result<CellSample> {

@@ -39,14 +39,26 @@ export const measurementsFamily: Family<MeasurementsValues> = {
   reach: async ({ engines, hyperd: path }, cells) => {
     using _ = useHyperd(path);
     for (const name of new Set(cells.map(({ cell }) => cell.engine))) {
-      const uri = engines[name];
-      if (uri === undefined || isBareUri(name, uri)) continue;
+      const named = engines[name];
+      const uri = named === undefined || isBareUri(name, named) ? privateServers.get(name) : named;
+      if (uri === undefined) continue;
       if (name === MYSQL) await reachTarget(MYSQL, uri);
-      else await (await connect(uri)).close();
+      else await (await connect(matrix.engines[name]?.shared === true ? withTimeout(uri) : uri)).close();
     }
   },
   open: async (options, cells) => new OpenMeasurements(options, cells as readonly PlannedMeasurement[]),
 };
+
+/** The addresses of the private servers of the runs in this process, by the names of their engines. */
+const privateServers = new Map<string, string>();
+
+/** The URI with a time-out, which a server that still works on a query that was given up may need: it then answers no other query. */
+function withTimeout(uri: string): string {
+  return /[?&]timeout=/.test(uri) ? uri : `${uri}${uri.includes('?') ? '&' : '?'}timeout=${REACH_SECONDS}`;
+}
+
+/** The time in which a server answers a query of nothing, in seconds. */
+const REACH_SECONDS = 10;
 
 class OpenMeasurements implements OpenFamily {
   readonly #engineUris: FamilyOptions['engines'];
@@ -112,7 +124,9 @@ class OpenMeasurements implements OpenFamily {
     }
     // A server that does not start fails the cells of its engine alone, each with the reason.
     const connection = await server.catch(() => undefined);
-    return (connection && engineOf(connection).address) ?? uri;
+    const address = (connection && engineOf(connection).address) ?? undefined;
+    if (address !== undefined) privateServers.set(name, address);
+    return address ?? uri;
   }
 
   /** Drops the tables that the processes of the run have left in the user's databases. */
@@ -146,6 +160,7 @@ class OpenMeasurements implements OpenFamily {
     } finally {
       this.#hyperd[Symbol.dispose]();
       await (await this.#folder)?.remove();
+      for (const name of this.#servers.keys()) privateServers.delete(name);
       for (const server of opened(await Promise.allSettled(this.#servers.values()))) await server.close();
       // A server that could not be opened has failed its cells, and needs no closing.
       await (await this.#mysql?.catch(() => undefined))?.server.close();

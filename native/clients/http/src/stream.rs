@@ -6,7 +6,6 @@ use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, socket, tls};
 use tokio_rustls::{TlsConnector, rustls};
 
-use crate::http_error;
 use crate::url::Url;
 
 /// The version of the protocol.
@@ -21,7 +20,7 @@ pub enum Version {
 
 /// Connects, over TLS if a connector for it is given.
 pub async fn open_stream(driver: &dyn Driver, url: &Url, tls: Option<&TlsConnector>) -> Result<Stream> {
-    let failed = |error: std::io::Error| http_error(socket::unreachable_server(url, &error));
+    let failed = |error: std::io::Error| socket::unreachable_server(url, &error);
     let stream = Stream::connect(driver, &url.host, url.port).await.map_err(failed)?;
     let Some(connector) = tls else { return Ok(stream) };
     stream.encrypt(connector, tls::server_name(&url.host)?).await.map_err(|error| {

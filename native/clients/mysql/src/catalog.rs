@@ -1,6 +1,6 @@
 //! The queries on the server's catalog, and the types in their rows.
 
-use boundary_bench_engine::catalog::{self, Row};
+use boundary_bench_engine::catalog::{self, Row, TablePath};
 use boundary_bench_engine::table::{Column, MAX_DECIMAL_PRECISION, SqlType, TableDefinition};
 use boundary_bench_kernel::{Error, Result};
 
@@ -15,23 +15,29 @@ const READ_FROM_TEXT: &str = "tinyint smallint mediumint int bigint float double
                               tinyblob blob mediumblob longblob";
 
 /// The query for the columns of a table.
-pub(crate) fn columns_query(table: &str) -> String {
+pub(crate) fn columns_query(path: &TablePath) -> String {
+    let schema = path.schema.as_ref().map_or_else(|| "DATABASE()".to_owned(), |schema| sql::literal(schema));
     format!(
         "SELECT table_name, column_name, column_type, is_nullable, character_set_name FROM information_schema.columns \
-         WHERE table_schema = DATABASE() AND table_name = {} ORDER BY ordinal_position",
-        sql::literal(table)
+         WHERE table_schema = {schema} AND table_name = {} ORDER BY ordinal_position",
+        sql::literal(&path.table)
     )
 }
 
-/// The table in the rows of [`columns_query`].
-pub(crate) fn definition(table: &str, rows: Vec<Row>) -> Result<TableDefinition> {
+/// The query for the database of a name. It has a row if there is one.
+pub(crate) fn schema_query(name: &str) -> String {
+    format!("SELECT 1 FROM information_schema.schemata WHERE schema_name = {}", sql::literal(name))
+}
+
+/// The table `name` in the rows of [`columns_query`] for its place.
+pub(crate) fn definition(name: &str, path: &TablePath, rows: Vec<Row>) -> Result<TableDefinition> {
     // The server compares names without regard to case.
-    let rows = rows.into_iter().filter(|row| row.first().is_some_and(|name| name.as_deref() == Some(table)));
+    let rows = rows.into_iter().filter(|row| row.first().is_some_and(|name| name.as_ref() == Some(&path.table)));
     let rows = rows.map(|mut row| {
         row.truncate(4);
         row
     });
-    catalog::definition(table, rows, |row| column(table, row))
+    catalog::definition(name, rows, |row| column(name, row))
 }
 
 /// Whether `LOAD DATA ... CHARACTER SET binary` stores in all these columns what a statement would, given the rows of [`columns_query`]. It

@@ -276,7 +276,7 @@ impl Failure {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Refused(error) => Self::Engine { engine: NAME, message: error.to_string() },
+            Failure::Refused(error) => Self::refused(NAME, &error.state, error.to_string()),
             Failure::Lost(error) => error,
         }
     }

@@ -11,7 +11,6 @@ use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::codec::{CommandResult, Done, Failure, Field, ServerError, capability, command, garbled};
-use crate::engine_error;
 use crate::login::{Server, log_in};
 use crate::transport::{Exchange, Transport, too_large};
 use crate::url::{Url, ValueForms};
@@ -239,7 +238,7 @@ impl Connection {
 
     /// Takes the stream out for a driver.
     pub(crate) fn into_driven(self) -> Result<(Self, DrivenStream, Arc<Exchange>)> {
-        let failed = |error: std::io::Error| engine_error(format!("the connection was lost: {error}"));
+        let failed = |error: std::io::Error| lost(&error.to_string());
         let (transport, stream, exchange) = self.transport.into_driven().map_err(failed)?;
         Ok((Self { transport, ..self }, stream, exchange))
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use boundary_bench_engine::catalog::{Row, table_names};
+use boundary_bench_engine::catalog::{Row, TablePath, table_names};
 use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{
@@ -22,7 +22,7 @@ use crate::server::{self, Server};
 use crate::session_state::admit;
 use crate::sql::{Mysql, identifier, returns_changed_rows};
 use crate::url::Url;
-use crate::{MYSQL, engine_error, runtime};
+use crate::{MYSQL, runtime};
 
 /// The time-out of the check that the server answers.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ static NEXT_DATABASE: AtomicU64 = AtomicU64::new(0);
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an unusable URL, [`Error::NotInstalled`] if no server is found, [`Error::Engine`] when
-/// it does not start or refuses the login.
+/// it does not start, [`Error::Connection`] when it is unreachable or refuses the login.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(MysqlEngine::open(uri)?))
 }
@@ -119,6 +119,11 @@ impl MysqlEngine {
         Ok(runtime().block_on(session.connection.texts(sql))?)
     }
 
+    fn place(&self, name: &str) -> Result<TablePath> {
+        let is_table = |path: &TablePath| Ok(!self.rows(&catalog::columns_query(path))?.is_empty());
+        TablePath::find(name, is_table, |schema| Ok(!self.rows(&catalog::schema_query(schema))?.is_empty()))
+    }
+
     fn run(&self, sql: &str) -> CommandResult<()> {
         let mut session = self.session()?;
         runtime().block_on(session.connection.run(sql)).map(drop)
@@ -176,7 +181,7 @@ impl Engine for MysqlEngine {
     /// missing if the new one can't be created.
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
-        let (drop_old, create) = Mysql::create_table(table, mode);
+        let (drop_old, create) = Mysql::create_table(&self.place(&table.name)?, table, mode);
         drop_old.map_or(Ok(()), |drop_old| self.run(&drop_old))?;
         let create = create + " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
         self.run(&create).map_err(|failure| match failure.code() {
@@ -186,7 +191,8 @@ impl Engine for MysqlEngine {
     }
 
     fn describe_table(&self, name: &str) -> Result<TableDefinition> {
-        catalog::definition(name, self.rows(&catalog::columns_query(name))?)
+        let path = self.place(name)?;
+        catalog::definition(name, &path, self.rows(&catalog::columns_query(&path))?)
     }
 
     fn list_tables(&self) -> Result<Vec<String>> {
@@ -194,7 +200,7 @@ impl Engine for MysqlEngine {
     }
 
     fn drop_table(&self, name: &str) -> Result<bool> {
-        match self.run(&format!("DROP TABLE {}", identifier(name))) {
+        match self.run(&format!("DROP TABLE {}", self.place(name)?.to_sql(identifier))) {
             Ok(()) => Ok(true),
             Err(failure) if failure.code() == Some(UNKNOWN_TABLE) => Ok(false),
             Err(failure) => Err(failure.into()),
@@ -202,10 +208,11 @@ impl Engine for MysqlEngine {
     }
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
-        let columns = self.rows(&catalog::columns_query(&table.name))?;
+        let path = self.place(&table.name)?;
+        let columns = self.rows(&catalog::columns_query(&path))?;
         let takes_bytes = catalog::takes_bytes(&columns);
-        catalog::definition(&table.name, columns)?.check_columns(table, Mysql::column)?;
-        Ok(Box::new(MysqlIngest::begin(self.session()?, table, takes_bytes)?))
+        catalog::definition(&table.name, &path, columns)?.check_columns(table, Mysql::column)?;
+        Ok(Box::new(MysqlIngest::begin(self.session()?, table, path.to_sql(identifier), takes_bytes)?))
     }
 
     /// Takes one statement that reads (`SELECT`, `WITH`, `VALUES`, `TABLE`, `SHOW`, `DESCRIBE` or `EXPLAIN`), or one that changes rows
@@ -271,7 +278,7 @@ impl Engine for MysqlEngine {
             let ping = async { self.pool.lease().await?.connection.ping().await };
             match tokio::time::timeout(PING_TIMEOUT, ping).await {
                 Ok(answer) => answer.map_err(Error::from),
-                Err(_) => Err(engine_error(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
+                Err(_) => Err(Error::Timeout(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
             }
         })
     }

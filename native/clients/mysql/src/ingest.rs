@@ -49,18 +49,11 @@ enum Way {
 }
 
 impl MysqlIngest {
-    /// Begins an insert into a table that has these columns. `takes_bytes` as in [`crate::catalog::takes_bytes`].
-    pub(crate) fn begin(mut session: Lease, table: &TableDefinition, takes_bytes: bool) -> Result<Self> {
+    /// Begins an insert into the table that SQL writes as `place`, and that has these columns. `takes_bytes` as in [`crate::catalog::takes_bytes`].
+    pub(crate) fn begin(mut session: Lease, table: &TableDefinition, place: String, takes_bytes: bool) -> Result<Self> {
         let columns: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
-        let way = runtime().block_on(start(&mut session, &table.name, &columns, takes_bytes))?;
-        Ok(Self {
-            session: Some(session),
-            schema: table.to_arrow(),
-            table: sql::identifier(&table.name),
-            columns,
-            way,
-            rows: 0,
-        })
+        let way = runtime().block_on(start(&mut session, &place, &columns, takes_bytes))?;
+        Ok(Self { session: Some(session), schema: table.to_arrow(), table: place, columns, way, rows: 0 })
     }
 
     fn put(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -121,9 +114,8 @@ async fn start(session: &mut Lease, table: &str, columns: &[String], takes_bytes
     }
     let names: Vec<_> = columns.iter().map(|name| sql::identifier(name)).collect();
     let load = format!(
-        "LOAD DATA LOCAL INFILE 'boundary-bench' INTO TABLE {} CHARACTER SET binary FIELDS TERMINATED BY '\\t' \
+        "LOAD DATA LOCAL INFILE 'boundary-bench' INTO TABLE {table} CHARACTER SET binary FIELDS TERMINATED BY '\\t' \
          ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' ({})",
-        sql::identifier(table),
         names.join(", ")
     );
     session.connection.send(command::QUERY, |target| target.extend_from_slice(load.as_bytes()));

@@ -157,7 +157,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> CommandResul
 /// Reads the next packet. An error packet becomes an error.
 async fn next(transport: &mut Transport, url: &Url) -> CommandResult<Vec<u8>> {
     let packet = transport.packet(1).await.map_err(|error| {
-        too_large(&error).unwrap_or_else(|| engine_error(format!("{url} broke off the login: {error}")))
+        too_large(&error).unwrap_or_else(|| Error::Connection(format!("{url} broke off the login: {error}")))
     })?;
     let packet = transport.bytes(packet);
     if packet.first() == Some(&0xff) {

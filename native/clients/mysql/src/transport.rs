@@ -151,7 +151,7 @@ pub(crate) struct Transport {
 
 impl Transport {
     pub(crate) async fn connect(url: &Url) -> Result<Self> {
-        let failed = |error: io::Error| engine_error(socket::unreachable_server(url, &error));
+        let failed = |error: io::Error| socket::unreachable_server(url, &error);
         let stream = if let Some(socket) = &url.socket {
             Stream::connect_unix(&Tokio, socket).await
         } else {
@@ -274,7 +274,7 @@ impl Transport {
         let (name, connector) = (tls::server_name(&url.host)?, trust.connector(None)?);
         match std::mem::replace(&mut self.way, Way::Closed) {
             Way::Own(stream @ Stream::Plain(_)) if !self.is_private => {
-                let refused = |error: io::Error| engine_error(socket::unreachable_server(url, &error));
+                let refused = |error: io::Error| socket::unreachable_server(url, &error);
                 self.way = Way::Own(stream.encrypt(&connector, name).await.map_err(refused)?);
                 self.is_private = trust.verifies();
                 Ok(())

@@ -17,6 +17,7 @@ engine_contract!(
     a_statement_is_run_with_one_set_of_parameters_after_the_other,
     parameters_of_every_type_arrive,
     parameters_missing_or_too_many_are_named,
+    a_statement_without_parameters_is_run_again,
     a_statement_that_is_cancelled_says_so,
 );
 

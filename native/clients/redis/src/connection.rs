@@ -193,7 +193,7 @@ fn is_answer_to_probe(error: &[u8]) -> bool {
 
 /// Connects to a server at `place`, with the trust that the URL states.
 async fn open_stream(place: &Endpoint, url: &Url, driver: &dyn Driver) -> Result<Stream> {
-    let failed = |error: io::Error| engine_error(socket::unreachable_server(place, &error));
+    let failed = |error: io::Error| engine_error(socket::unreachable_server(place, &error).to_string());
     match place {
         Endpoint::Unix(path) => Stream::connect_unix(driver, path).await.map_err(failed),
         Endpoint::Tcp { host, port, tls: false } => Stream::connect(driver, host, *port).await.map_err(failed),

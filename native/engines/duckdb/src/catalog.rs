@@ -9,7 +9,7 @@ use super::statement::Statements;
 use super::stream::EmbeddedStream;
 use super::vector::{Mapping, stored_mapping};
 use boundary_bench_engine::BatchStream;
-use boundary_bench_engine::sql_text::{identifier, literal, quoted_name};
+use boundary_bench_engine::sql_text::{identifier, literal, name_parts};
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_kernel::{Error, Result};
 
@@ -41,7 +41,7 @@ impl TablePath {
     /// database. Otherwise it is taken as it is.
     pub(super) fn find(connection: &Connection, name: &str) -> Result<Self> {
         let plain = Self { within: None, table: name.to_owned() };
-        let Some(parts) = parts(name).filter(|parts| (2..=3).contains(&parts.len())) else { return Ok(plain) };
+        let Some(parts) = name_parts(name).filter(|parts| (2..=3).contains(&parts.len())) else { return Ok(plain) };
         if exists(connection, &plain)? {
             return Ok(plain);
         }
@@ -108,31 +108,6 @@ impl TablePath {
                 format!("database_name = {} AND schema_name = {} AND {table}", literal(database), literal(schema))
             }
             None => format!("{VISIBLE} AND {table}"),
-        }
-    }
-}
-
-/// The parts of a name between its dots, without their quotes, or `None` for a name without a dot, and for a text that SQL could not read.
-fn parts(name: &str) -> Option<Vec<String>> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    loop {
-        let (part, after) = match quoted_name(rest) {
-            Some((part, after)) => (part, after),
-            None if rest.starts_with('"') => return None,
-            None => {
-                let (part, after) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
-                (part.to_owned(), after)
-            }
-        };
-        if part.is_empty() {
-            return None;
-        }
-        parts.push(part);
-        match after.strip_prefix('.') {
-            Some(more) => rest = more,
-            None if after.is_empty() => return Some(parts),
-            None => return None,
         }
     }
 }
@@ -331,20 +306,4 @@ fn is_generated(connection: &Connection, path: &TablePath, column: &str) -> bool
     let sql = format!("INSERT INTO {} ({}) VALUES (NULL)", path.to_sql(), identifier(column));
     let prepared = c_string(&sql, "the column's name").and_then(|sql| Statements::parse(connection, &sql)?.prepare(0));
     matches!(prepared, Err(Error::Engine { message, .. }) if message.contains("generated column"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_parts_of_a_name_lie_between_its_dots() {
-        let found = |name| parts(name).map(|parts| parts.join("|"));
-        assert_eq!(found("t").as_deref(), Some("t"));
-        assert_eq!(found("a.b.c").as_deref(), Some("a|b|c"));
-        assert_eq!(found("\"a.b\".\"c\"\"d\"").as_deref(), Some("a.b|c\"d"));
-        for name in ["", ".", "a.", ".a", "a..b", "\"a", "\"a\"b", "\"a.b"] {
-            assert_eq!(found(name), None, "{name}");
-        }
-    }
 }

@@ -2,6 +2,8 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,7 +28,8 @@ use tokio::sync::{Notify, OnceCell, watch};
 use tonic::{Code, Status};
 
 use crate::data::Data;
-use crate::grpc::{GRPC, Intent, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed, status_of};
+use crate::grpc::{GRPC, Intent, MessageBody, Messages, ONLY_READS, Parts, SERVICE, Sent, framed, status_of};
+use crate::stall_guard::StallGuard;
 use crate::status::to_error;
 use crate::url::FlightUrl;
 use crate::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW, engine_error, runtime};
@@ -167,7 +170,7 @@ impl Channel {
     async fn open(&self) -> Result<Connection> {
         let place = &self.url.place;
         let tls = tls_connector(place, &self.url.trust, Version::Http2)?;
-        let stream = open_stream(&Tokio, place, tls.as_ref()).await.map_err(named)?;
+        let stream = open_stream(&Tokio, place, tls.as_ref()).await?;
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .initial_stream_window_size(STREAM_WINDOW)
@@ -212,6 +215,7 @@ impl Channel {
         if let Some(token) = &*lock(&self.token) {
             request = request.header(AUTHORIZATION, token);
         }
+        let (body, progress) = body.counted();
         let request = request.body(body).map_err(|error| Error::Internal(error.to_string()))?;
         let sent = async {
             sender.ready().await?;
@@ -229,19 +233,35 @@ impl Channel {
                 Err(error) => Err(self.lost(&chain(&error))),
             }
         };
-        let response = self.timed(answered).await?;
+        let response = self.answered(&progress, answered).await?;
         let (head, body) = response.into_parts();
         if let Some(status) = status_of(&head) {
             return Err(to_error(&status));
         }
         let ended = Status::from_header_map(&head.headers).is_some();
-        Ok(Reply { headers: head.headers, messages: Messages::new(body, self.url.most_bytes), ended, _calls: calls })
+        let (body, is_late) = StallGuard::new(body, self.url.timeout, Some(progress));
+        let messages = Messages::new(body, self.url.most_bytes);
+        Ok(Reply { headers: head.headers, messages, ended, is_late, late: self.late(), _calls: calls })
     }
 
-    /// Waits for the server, with the time-out of the URL.
-    pub(crate) async fn timed<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let late = |time: Duration| Error::Timeout(format!("{} did not answer for {} s", self.url, time.as_secs_f64()));
-        within(self.url.timeout, work, late).await
+    /// Waits for the head of a response while the request is sent. The time-out of the URL starts again with each part that the server
+    /// takes, and does not run while it waits for the next part.
+    async fn answered<T>(&self, sent: &Sent, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut work = pin!(work);
+        let Some(limit) = self.url.timeout else { return work.await };
+        let mut left = limit;
+        while !left.is_zero() {
+            match tokio::time::timeout(left, &mut work).await {
+                Ok(answer) => return answer,
+                Err(_) => left = sent.left(limit),
+            }
+        }
+        Err(self.late())
+    }
+
+    fn late(&self) -> Error {
+        let seconds = self.url.timeout.unwrap_or_default().as_secs_f64();
+        Error::Timeout(format!("{} did not answer for {seconds} s", self.url))
     }
 
     fn lost(&self, reason: &str) -> Error {
@@ -249,27 +269,23 @@ impl Channel {
     }
 }
 
-/// The error of a connection as an error of this engine.
-fn named(error: Error) -> Error {
-    match error {
-        Error::Engine { message, .. } => engine_error(message),
-        other => other,
-    }
-}
-
 /// The reply to a call.
 pub(crate) struct Reply {
     headers: HeaderMap,
-    messages: Messages<Incoming>,
+    messages: Messages<StallGuard<Incoming>>,
     /// Whether the status has arrived with the headers.
     ended: bool,
+    /// Whether the server sent nothing for the time-out, and the error for that.
+    is_late: Arc<AtomicBool>,
+    late: Error,
     _calls: Arc<()>,
 }
 
 impl Reply {
     /// The next message, or `None` at the end of a successful call.
     pub(crate) async fn next<M: Message + Default>(&mut self) -> Result<Option<M>> {
-        let next = self.messages.next().await.map_err(|status| to_error(&status))?;
+        let next = self.messages.next().await;
+        let next = next.map_err(|status| self.failure(&status))?;
         if next.is_none() {
             self.finish()?;
         }
@@ -278,11 +294,16 @@ impl Reply {
 
     /// The next `FlightData` message, or `None` at the end of a successful call.
     pub(crate) async fn next_data(&mut self) -> Result<Option<Data>> {
-        let next = Data::next(&mut self.messages).await.map_err(|status| to_error(&status))?;
+        let next = Data::next(&mut self.messages).await;
+        let next = next.map_err(|status| self.failure(&status))?;
         if next.is_none() {
             self.finish()?;
         }
         Ok(next)
+    }
+
+    fn failure(&self, status: &Status) -> Error {
+        if self.is_late.load(Ordering::Acquire) { self.late.clone() } else { to_error(status) }
     }
 
     /// Checks the status after the last message.
@@ -330,3 +351,6 @@ impl Waiter {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! The calls of Flight SQL that the engine makes.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use arrow_flight::sql::{Any, DoPutUpdateResult, ProstMessageExt};
 use arrow_flight::{Action, FlightDescriptor, FlightInfo, IpcMessage, PutResult, Result as Outcome};
@@ -10,7 +12,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use crate::channel::{Channel, Reply};
-use crate::data::{BatchWriter, command_message, schema_message};
+use crate::data::{BatchWriter, schema_message};
 use crate::engine_error;
 use crate::grpc::{Intent, MessageBody, Parts, framed};
 
@@ -28,17 +30,14 @@ impl Channel {
         command: &impl ProstMessageExt,
         batch: Option<&RecordBatch>,
     ) -> Result<Option<PutResult>> {
-        let descriptor = descriptor(command);
-        let parts = match batch {
-            None => command_message(&descriptor),
-            Some(batch) => {
-                let mut parts = schema_message(batch.schema_ref(), Some(&descriptor));
-                parts.extend(BatchWriter::new(batch.schema_ref())?.write(batch)?);
-                parts
-            }
-        };
+        // Arrow's C++ refuses a call without a schema.
+        let schema = batch.map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+        let mut parts = schema_message(&schema, Some(&descriptor(command)));
+        if let Some(batch) = batch {
+            parts.extend(BatchWriter::new(&schema)?.write(batch)?);
+        }
         let mut reply = self.call("DoPut", MessageBody::request(parts)).await?;
-        self.timed(last(&mut reply)).await
+        last(&mut reply).await
     }
 
     /// Runs an action, and returns the message of its response.
@@ -49,7 +48,7 @@ impl Channel {
     ) -> Result<Option<M>> {
         let action = Action::new(name, request.as_any().encode_to_vec());
         let mut reply = self.call("DoAction", MessageBody::request(Parts::from([framed(&action)]))).await?;
-        let outcome: Option<Outcome> = self.timed(last(&mut reply)).await?;
+        let outcome: Option<Outcome> = last(&mut reply).await?;
         let Some(outcome) = outcome else { return Ok(None) };
         let any = Any::decode(outcome.body).map_err(|error| not_understood(&error))?;
         any.unpack().map_err(|error| not_understood(&error))

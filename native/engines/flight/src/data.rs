@@ -153,13 +153,6 @@ pub(crate) fn schema_message(schema: &Schema, descriptor: Option<&FlightDescript
     parts
 }
 
-/// A message that has only a command.
-pub(crate) fn command_message(descriptor: &FlightDescriptor) -> Parts {
-    let mut parts = Parts::new();
-    put_message(&mut parts, Some(descriptor), &[], Vec::new());
-    parts
-}
-
 /// Takes the buffers of one encapsulated message: its header and the buffers of its body.
 fn next_message(buffers: &mut impl Iterator<Item = Buffer>) -> Result<Option<(Vec<u8>, Vec<Buffer>)>> {
     // Empty buffers may follow the last bytes of a body.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use boundary_bench_engine::sql_text::identifier;
+use boundary_bench_engine::sql_text::{identifier, literal};
 use boundary_bench_engine::table::{Column, SqlType};
 
 /// A dialect of SQL.
@@ -82,13 +82,25 @@ impl Dialect {
         name.to_owned()
     }
 
-    /// The query for the names of all tables, and the column of its result that has them.
-    pub(crate) fn table_names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Spark => ("SHOW TABLES", "tableName"),
-            Self::DuckDb | Self::Plain => {
-                ("SELECT table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE'", "table_name")
+    /// The query for the names of all tables, or of those in a schema, and the column of its result that has them.
+    pub(crate) fn table_names(self, schema: Option<&str>) -> (String, &'static str) {
+        match (self, schema) {
+            (Self::Spark, Some(schema)) => (format!("SHOW TABLES IN {}", self.identifier(schema)), "tableName"),
+            (Self::Spark, None) => ("SHOW TABLES".to_owned(), "tableName"),
+            (Self::DuckDb | Self::Plain, _) => {
+                let within =
+                    schema.map(|schema| format!(" AND table_schema = {}", literal(schema))).unwrap_or_default();
+                let from = "FROM information_schema.tables WHERE table_type = 'BASE TABLE'";
+                (format!("SELECT table_name {from}{within}"), "table_name")
             }
+        }
+    }
+
+    /// The query for the names of all schemas. They are its first column.
+    pub(crate) fn schema_names(self) -> &'static str {
+        match self {
+            Self::Spark => "SHOW DATABASES",
+            Self::DuckDb | Self::Plain => "SELECT schema_name FROM information_schema.schemata",
         }
     }
 

@@ -168,7 +168,6 @@ async fn read(channel: &Arc<Channel>, endpoint: FlightEndpoint, sender: &Sender<
 
 /// The part of a result at one endpoint.
 struct EndpointStream {
-    channel: Arc<Channel>,
     /// The messages, or `None` once all are read.
     reply: Option<Reply>,
     reader: BatchReader,
@@ -181,7 +180,7 @@ impl EndpointStream {
         let is_here = endpoint.location.is_empty()
             || endpoint.location.iter().any(|location| location.uri.starts_with(SAME_CONNECTION));
         if is_here {
-            return Self::ask(Arc::clone(channel), &ticket).await;
+            return Self::ask(channel, &ticket).await;
         }
         let mut unreached = None;
         for location in endpoint.location {
@@ -192,7 +191,7 @@ impl EndpointStream {
                     continue;
                 }
             };
-            match Self::ask(other, &ticket).await {
+            match Self::ask(&other, &ticket).await {
                 Err(error @ (Error::Connection(_) | Error::Timeout(_))) => unreached = Some(error),
                 asked => return asked,
             }
@@ -200,15 +199,15 @@ impl EndpointStream {
         Err(unreached.unwrap_or_else(|| engine_error("an endpoint of the result has no location")))
     }
 
-    async fn ask(channel: Arc<Channel>, ticket: &Ticket) -> Result<Self> {
+    async fn ask(channel: &Channel, ticket: &Ticket) -> Result<Self> {
         let reply = channel.call("DoGet", MessageBody::request(Parts::from([framed(ticket)]))).await?;
-        Ok(Self { channel, reply: Some(reply), reader: BatchReader::default() })
+        Ok(Self { reply: Some(reply), reader: BatchReader::default() })
     }
 
     /// The next message, or `None` at the end.
     async fn next(&mut self) -> Result<Option<Decoded>> {
         let Some(reply) = &mut self.reply else { return Ok(None) };
-        if let Some(data) = self.channel.timed(reply.next_data()).await? {
+        if let Some(data) = reply.next_data().await? {
             return self.reader.read(&data).map(Some);
         }
         self.reply = None;

@@ -11,9 +11,11 @@ use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{Array, RecordBatch, StringArray, UnionArray};
 use arrow_flight::FlightInfo;
 use arrow_flight::sql::{
-    CommandGetSqlInfo, CommandGetTables, CommandStatementQuery, CommandStatementUpdate, ProstMessageExt, SqlInfo,
+    CommandGetDbSchemas, CommandGetSqlInfo, CommandGetTables, CommandStatementQuery, CommandStatementUpdate,
+    ProstMessageExt, SqlInfo,
 };
 use arrow_schema::{DataType, Schema};
+use boundary_bench_engine::catalog::TablePath;
 use boundary_bench_engine::dialect::create_table;
 use boundary_bench_engine::sql_text::{check_not_empty, postgres_token};
 use boundary_bench_engine::table::{Column, TableDefinition};
@@ -47,8 +49,8 @@ const TABLE_KINDS: [&str; 3] = ["TABLE", "BASE TABLE", "table"];
 /// with the engine.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for an unusable URL, [`Error::Engine`] if the service is unreachable or refuses the
-/// calls, and the errors of the start of the private server.
+/// [`Error::InvalidArgument`] for an unusable URL, [`Error::Connection`] if the service is unreachable or refuses the
+/// login, and the errors of the start of the private server.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     if uri != "flight:" {
         return Ok(Arc::new(FlightEngine::open(uri.parse()?, None)?));
@@ -85,13 +87,17 @@ impl FlightEngine {
         runtime().block_on(async {
             let dialect = url.dialect;
             let channel = Channel::connect(url, server).await?;
-            let probe = channel.flight_info(&query_of("SELECT 1"), Intent::Read).await;
-            // A server that does not state the order may return rows in any order.
-            let ordered = probe.as_ref().is_ok_and(|info| info.ordered);
-            if let Ok(info) = probe {
+            let probe = async {
+                let info = channel.flight_info(&query_of("SELECT 1"), Intent::Read).await?;
+                let ordered = info.ordered;
                 // Some servers keep a result until it is read.
-                let _ = all(&channel, info).await;
-            }
+                all(&channel, info).await.map(|_| ordered)
+            };
+            // A server that does not state the order may return rows in any order.
+            let ordered = match probe.await {
+                Err(error @ (Error::Connection(_) | Error::Timeout(_))) => return Err(error),
+                probe => probe.unwrap_or(false),
+            };
             let told = match about(&channel).await {
                 Ok(told) => told,
                 // A service need not report its name and version.
@@ -174,12 +180,35 @@ impl FlightEngine {
         self.update(sql, &CancelToken::default()).map(drop)
     }
 
-    /// The server's tables of a name, or all its tables, with their schemas if `with_columns` is set.
-    fn tables(&self, name: Option<&str>, with_columns: bool) -> Result<Vec<(String, Bytes)>> {
+    /// The place of a table.
+    fn place(&self, name: &str) -> Result<TablePath> {
+        TablePath::find(name, |path| Ok(!self.names(Some(path))?.is_empty()), |schema| self.has_schema(schema))
+    }
+
+    fn has_schema(&self, name: &str) -> Result<bool> {
+        let command = CommandGetDbSchemas { catalog: None, db_schema_filter_pattern: pattern(name) };
+        let (batches, column) = match runtime().block_on(fetch(&self.channel, &command)) {
+            // Flight SQL's own result begins with the names of the catalogs.
+            Ok(batches) => (batches, 1),
+            Err(Error::Unsupported(_)) => {
+                (runtime().block_on(fetch(&self.channel, &query_of(self.dialect()?.schema_names())))?, 0)
+            }
+            Err(error) => return Err(error),
+        };
+        let names = batches.iter().filter_map(|batch| batch.columns().get(column));
+        let names = names.map(|names| converted(names, "schema", &DataType::Utf8)).collect::<Result<Vec<_>>>()?;
+        // Sail quotes a name that needs it.
+        let is_it = |found: &str| found == name || found == Dialect::Spark.identifier(name);
+        Ok(names.iter().any(|names| names.as_string::<i32>().iter().flatten().any(is_it)))
+    }
+
+    /// The server's tables at a place, or all its tables, with their schemas if `with_columns` is set.
+    fn tables(&self, path: Option<&TablePath>, with_columns: bool) -> Result<Vec<(String, Bytes)>> {
+        let within = path.and_then(|path| path.schema.as_deref());
+        let name = path.map(|path| path.table.as_str());
         let command = CommandGetTables {
-            // As a pattern, a name matches itself, and perhaps others. A name with a backslash, the escape character of
-            // some servers, is not sent as a pattern.
-            table_name_filter_pattern: name.filter(|name| !name.contains('\\')).map(ToOwned::to_owned),
+            db_schema_filter_pattern: within.and_then(pattern),
+            table_name_filter_pattern: name.and_then(pattern),
             include_schema: with_columns,
             ..CommandGetTables::default()
         };
@@ -190,7 +219,9 @@ impl FlightEngine {
                 return Err(not_understood(&"its tables have neither names nor types"));
             };
             let schemas = batch.column_by_name("table_schema").and_then(|column| column.as_binary_opt::<i32>());
-            for row in 0..batch.num_rows() {
+            let places = texts(&batch, "db_schema_name");
+            let is_here = |row| within.is_none_or(|within| places.is_some_and(|places| places.value(row) == within));
+            for row in (0..batch.num_rows()).filter(|row| is_here(*row)) {
                 if TABLE_KINDS.contains(&kinds.value(row)) && name.is_none_or(|name| name == names.value(row)) {
                     let schema = schemas.map(|schemas| Bytes::copy_from_slice(schemas.value(row)));
                     tables.push((names.value(row).to_owned(), schema.unwrap_or_default()));
@@ -202,14 +233,15 @@ impl FlightEngine {
 
     /// The definition of a table, and whether it tells which columns may hold NULL: a result of SQL need not.
     fn described(&self, name: &str) -> Result<(TableDefinition, bool)> {
-        let (mut tables, by_metadata) = match self.tables(Some(name), true) {
+        let path = self.place(name)?;
+        let (mut tables, by_metadata) = match self.tables(Some(&path), true) {
             Ok(tables) => {
                 let schemas = tables.into_iter().map(|(_, schema)| schema_of(schema));
                 (schemas.collect::<Result<Vec<_>>>()?, true)
             }
             Err(Error::Unsupported(_)) => {
-                let names = self.names_by_sql(Some(name))?;
-                let schemas = names.iter().map(|_| self.schema_by_sql(name).map(Some));
+                let names = self.names_by_sql(Some(&path))?;
+                let schemas = names.iter().map(|_| self.schema_by_sql(&path).map(Some));
                 (schemas.collect::<Result<Vec<_>>>()?, false)
             }
             Err(error) => return Err(error),
@@ -227,32 +259,33 @@ impl FlightEngine {
         }
     }
 
-    /// The names of the tables of the server, those that equal a name or all.
-    fn names(&self, name: Option<&str>) -> Result<Vec<String>> {
-        match self.tables(name, false) {
+    /// The names of the tables of the server, those at a place or all.
+    fn names(&self, path: Option<&TablePath>) -> Result<Vec<String>> {
+        match self.tables(path, false) {
             Ok(tables) => Ok(tables.into_iter().map(|(name, _)| name).collect()),
-            Err(Error::Unsupported(_)) => self.names_by_sql(name),
+            Err(Error::Unsupported(_)) => self.names_by_sql(path),
             Err(error) => Err(error),
         }
     }
 
     /// Does as [`Self::names`], on a server without metadata of tables.
-    fn names_by_sql(&self, name: Option<&str>) -> Result<Vec<String>> {
-        let (sql, column) = self.dialect()?.table_names();
-        let batches = runtime().block_on(fetch(&self.channel, &query_of(sql)))?;
+    fn names_by_sql(&self, path: Option<&TablePath>) -> Result<Vec<String>> {
+        let (sql, column) = self.dialect()?.table_names(path.and_then(|path| path.schema.as_deref()));
+        let batches = runtime().block_on(fetch(&self.channel, &query_of(&sql)))?;
         let mut names = Vec::new();
         for batch in batches {
             let names_here = batch.column_by_name(column).ok_or_else(|| not_understood(&"its tables have no names"))?;
             let names_here = converted(names_here, column, &DataType::Utf8)?;
             let found = names_here.as_string::<i32>().iter().flatten();
-            names.extend(found.filter(|found| name.is_none_or(|name| name == *found)).map(str::to_owned));
+            names.extend(found.filter(|found| path.is_none_or(|path| path.table == *found)).map(str::to_owned));
         }
         Ok(names)
     }
 
     /// The schema of a table, on a server without metadata of tables.
-    fn schema_by_sql(&self, name: &str) -> Result<Schema> {
-        let sql = format!("SELECT * FROM {} LIMIT 0", self.dialect()?.identifier(name));
+    fn schema_by_sql(&self, path: &TablePath) -> Result<Schema> {
+        let dialect = self.dialect()?;
+        let sql = format!("SELECT * FROM {} LIMIT 0", path.to_sql(|name| dialect.identifier(name)));
         runtime().block_on(async {
             let info = self.channel.flight_info(&query_of(&sql), Intent::Read).await?;
             let mut endpoints = Endpoints::new(Arc::clone(&self.channel), info);
@@ -262,6 +295,12 @@ impl FlightEngine {
             Ok(schema.as_ref().clone())
         })
     }
+}
+
+/// A name as a pattern. It matches itself, and perhaps other names. `None` for a name with a backslash, the escape character of some
+/// servers.
+fn pattern(name: &str) -> Option<String> {
+    (!name.contains('\\')).then(|| name.to_owned())
 }
 
 fn query_of(sql: &str) -> CommandStatementQuery {
@@ -337,13 +376,12 @@ impl Engine for FlightEngine {
     /// A table to be replaced is gone for a moment, and stays gone if the new one can't be created.
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
-        let dialect = self.dialect()?;
-        let (drop_old, create) =
-            create_table(table, mode, |name| dialect.identifier(name), |column| dialect.column(column));
+        let (path, dialect) = (self.place(&table.name)?, self.dialect()?);
+        let name = path.to_sql(|name| dialect.identifier(name));
+        let (drop_old, create) = create_table(&name, table, mode, |column| dialect.column(column));
         drop_old.map_or(Ok(()), |drop_old| self.command(&drop_old))?;
         self.command(&create).map_err(|error| {
-            let exists =
-                mode == CreateMode::Create && self.names(Some(&table.name)).is_ok_and(|names| !names.is_empty());
+            let exists = mode == CreateMode::Create && self.names(Some(&path)).is_ok_and(|names| !names.is_empty());
             if exists { Error::TableExists(table.name.clone()) } else { error }
         })
     }
@@ -359,9 +397,11 @@ impl Engine for FlightEngine {
     }
 
     fn drop_table(&self, name: &str) -> Result<bool> {
-        let exists = !self.names(Some(name))?.is_empty();
+        let path = self.place(name)?;
+        let exists = !self.names(Some(&path))?.is_empty();
         if exists {
-            self.command(&format!("DROP TABLE IF EXISTS {}", self.dialect()?.identifier(name)))?;
+            let dialect = self.dialect()?;
+            self.command(&format!("DROP TABLE IF EXISTS {}", path.to_sql(|name| dialect.identifier(name))))?;
         }
         Ok(exists)
     }
@@ -375,7 +415,7 @@ impl Engine for FlightEngine {
             }
         }
         stored.check_columns(table, Column::to_sql)?;
-        Ok(Box::new(FlightIngest::begin(&self.channel, table)?))
+        Ok(Box::new(FlightIngest::begin(&self.channel, self.place(&table.name)?, table)?))
     }
 
     /// Takes one statement that reads.
@@ -401,7 +441,7 @@ impl Engine for FlightEngine {
             match tokio::time::timeout(PING_TIMEOUT, about(&self.channel)).await {
                 Ok(Err(error)) if !matches!(error, Error::Unsupported(_)) => Err(error),
                 Ok(_) => Ok(()),
-                Err(_) => Err(engine_error(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
+                Err(_) => Err(Error::Timeout(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
             }
         })
     }

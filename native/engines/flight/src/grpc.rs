@@ -8,18 +8,18 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow_buffer::Buffer;
 use boundary_bench_engine::arriving::{ArrivingBytes, BELIEVED};
-use boundary_bench_kernel::Error;
 use boundary_bench_kernel::error::chain;
 use boundary_bench_kernel::grpc::foreign_answer;
 use boundary_bench_kernel::response_limit::OPTION;
 use boundary_bench_kernel::timeout::grpc_time;
+use boundary_bench_kernel::{Error, lock};
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::Response;
 use hyper::body::{Body, Frame};
@@ -28,6 +28,7 @@ use prost::Message;
 use tokio::sync::mpsc;
 use tonic::{Code, Status};
 
+use crate::FRAME_SIZE;
 use crate::status::of_error;
 
 /// The number of bytes before each message: the compression flag and the message's length.
@@ -74,7 +75,7 @@ pub(crate) trait Frames: Body<Data = Bytes, Error: Into<BoxError>> + Unpin {}
 impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Frames for B {}
 
 /// The error of a body.
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The messages in a body.
 #[derive(Debug)]
@@ -262,8 +263,37 @@ pub struct MessageBody {
     /// Whether the body is a request. A request that ends with an error is cut off, so that the server does not take it
     /// for a complete one.
     is_request: bool,
-    /// The number of parts that the connection has taken, or `None` if they are not counted.
-    taken: Option<Arc<AtomicU64>>,
+    /// The progress of the sending, or `None` if nobody asks for it.
+    taken: Option<Arc<Sent>>,
+}
+
+/// The progress of a body that is being sent.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    /// The number of parts that the connection has taken.
+    parts: AtomicU64,
+    /// Whether the connection waits for a part that is still being made.
+    awaits_part: AtomicBool,
+    /// The time of the last progress.
+    last: Mutex<Instant>,
+}
+
+impl Sent {
+    /// The number of parts that the connection has taken.
+    pub(crate) fn parts(&self) -> u64 {
+        self.parts.load(Ordering::Relaxed)
+    }
+
+    /// The rest of the time that the receiver has for progress: all of it while it waits for a part.
+    pub(crate) fn left(&self, limit: Duration) -> Duration {
+        let waits = self.awaits_part.load(Ordering::Relaxed);
+        if waits { limit } else { limit.saturating_sub(lock(&self.last).elapsed()) }
+    }
+
+    fn progressed(&self, awaits_part: bool) {
+        self.awaits_part.store(awaits_part, Ordering::Relaxed);
+        *lock(&self.last) = Instant::now();
+    }
 }
 
 impl MessageBody {
@@ -277,10 +307,11 @@ impl MessageBody {
         Self { more: Some(more), ..Self::whole(parts) }
     }
 
-    /// The same body, and a counter of the parts that the connection has taken.
-    pub(crate) fn counted(mut self) -> (Self, Arc<AtomicU64>) {
-        let taken = Arc::clone(self.taken.get_or_insert_default());
-        (self, taken)
+    /// The same body, and the progress of its sending.
+    pub(crate) fn counted(self) -> (Self, Arc<Sent>) {
+        let (parts, awaits_part) = (AtomicU64::new(0), AtomicBool::new(false));
+        let sent = Arc::new(Sent { parts, awaits_part, last: Mutex::new(Instant::now()) });
+        (Self { taken: Some(Arc::clone(&sent)), ..self }, sent)
     }
 
     /// A request of these parts.
@@ -302,14 +333,23 @@ impl Body for MessageBody {
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
         let this = self.get_mut();
         loop {
-            if let Some(part) = this.parts.pop_front() {
+            if let Some(mut part) = this.parts.pop_front() {
+                if this.is_request && part.len() > FRAME_SIZE as usize {
+                    // The frames of a large part are each a progress.
+                    this.parts.push_front(part.split_off(FRAME_SIZE as usize));
+                }
                 if let Some(taken) = &this.taken {
-                    taken.fetch_add(1, Ordering::Relaxed);
+                    taken.parts.fetch_add(1, Ordering::Relaxed);
+                    taken.progressed(false);
                 }
                 return Poll::Ready(Some(Ok(Frame::data(part))));
             }
             let Some(more) = &mut this.more else { break };
-            match more.poll_recv(context) {
+            let next = more.poll_recv(context);
+            if let Some(taken) = &this.taken {
+                taken.progressed(next.is_pending());
+            }
+            match next {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(parts))) => this.parts = parts,
                 Poll::Ready(Some(Err(_))) if this.is_request => {

@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_flight::PutResult;
 use arrow_flight::sql::{CommandStatementIngest, TableDefinitionOptions, TableExistsOption, TableNotExistOption};
 use arrow_schema::SchemaRef;
+use boundary_bench_engine::catalog::TablePath;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{Ingest, check_batch};
 use boundary_bench_kernel::{Error, Result};
@@ -50,10 +51,10 @@ struct Call {
 }
 
 impl FlightIngest {
-    /// Begins an insert into a table. It must have the columns of `table`.
-    pub(crate) fn begin(channel: &Arc<Channel>, table: &TableDefinition) -> Result<Self> {
+    /// Begins an insert into the table at a place. It must have the columns of `table`.
+    pub(crate) fn begin(channel: &Arc<Channel>, path: TablePath, table: &TableDefinition) -> Result<Self> {
         let schema = table.to_arrow();
-        let command = append_to(&table.name);
+        let command = CommandStatementIngest { schema: path.schema, ..append_to(&path.table) };
         let (sender, receiver) = mpsc::channel(AHEAD);
         let _ = sender.try_send(Ok(schema_message(&schema, Some(&descriptor(&command)))));
         let channel = Arc::clone(channel);

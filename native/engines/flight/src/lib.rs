@@ -12,6 +12,7 @@ mod grpc;
 mod ingest;
 mod prepared;
 mod service;
+mod stall_guard;
 mod status;
 mod stream;
 mod url;

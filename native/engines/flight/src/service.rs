@@ -11,10 +11,8 @@ mod prepared;
 mod put;
 mod query;
 mod quirks;
-mod stall_guard;
 
 use std::collections::HashMap;
-use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -38,8 +36,8 @@ use tonic::Status;
 use self::login::LoginCheck;
 use self::prepared::Statements;
 pub use self::quirks::Quirks;
-use self::stall_guard::StallGuard;
-use crate::grpc::{self, Frames, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed};
+use crate::grpc::{self, BoxError, Frames, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed};
+use crate::stall_guard::StallGuard;
 use crate::status::of_error;
 
 type CallResult = std::result::Result<MessageBody, Status>;
@@ -151,7 +149,7 @@ impl FlightService {
     }
 
     /// Answers one call.
-    pub async fn answer<B: Body<Data = Bytes, Error: Display> + Unpin + Send + 'static>(
+    pub async fn answer<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin + Send + 'static>(
         self: &Arc<Self>,
         request: Request<B>,
     ) -> Response<MessageBody> {
@@ -164,7 +162,7 @@ impl FlightService {
             _ => Purpose::Run,
         };
         let call = Call { deadline, cancel: CancelToken::default(), purpose };
-        let (body, is_lost) = StallGuard::new(body, self.limits.stall_time);
+        let (body, is_lost) = StallGuard::new(body, Some(self.limits.stall_time), None);
         if method == "Handshake" {
             return self.door.shake_hands(&head, Messages::new(body, HANDSHAKE_BYTES)).await;
         }

@@ -49,9 +49,10 @@ pub(crate) fn to_error(status: &Status) -> Error {
         }
         (_, Code::DeadlineExceeded) => Error::Timeout(message),
         (_, Code::Unavailable) => Error::Connection(message),
-        (_, Code::Unauthenticated | Code::PermissionDenied) => {
-            engine_error(format!("{message}; does the URL have the right user and password?"))
+        (_, Code::Unauthenticated) => {
+            Error::Connection(format!("{message}; does the URL have the right user and password?"))
         }
+        (_, Code::PermissionDenied) => engine_error(format!("{message}; does the URL have the right user?")),
         (_, code) if message.is_empty() => engine_error(format!("the server says: {code}")),
         _ => engine_error(message),
     }
@@ -84,6 +85,6 @@ mod tests {
         assert_eq!(to_error(&Status::unimplemented("")).code(), "BB_UNSUPPORTED");
         assert_eq!(to_error(&Status::unavailable("gone")).code(), "BB_CONNECTION");
         assert_eq!(to_error(&Status::invalid_argument("syntax")).to_string(), "flight: syntax");
-        assert!(to_error(&Status::unauthenticated("who?")).to_string().contains("password"));
+        assert_eq!(to_error(&Status::unauthenticated("who?")).code(), "BB_CONNECTION");
     }
 }

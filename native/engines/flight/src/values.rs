@@ -129,7 +129,9 @@ pub(crate) fn parameter_batch(parameters: &[Value], wanted: &[Option<SqlType>]) 
         fields.push(Field::new(format!("{}", index + 1), array.data_type().clone(), true));
         arrays.push(array);
     }
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(engine_error)
+    // Without parameters the batch has no column that tells its number of rows.
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options).map_err(engine_error)
 }
 
 /// Whether a cast to the type keeps the value. A cast to another kind of type is left to the server.

@@ -105,7 +105,7 @@ fn a_location_that_does_not_answer_in_time_is_passed_over_and_the_order_kept() {
 fn a_part_that_can_not_be_had_is_an_error() {
     let empty = serve(options(FlightOptions::default()));
     for (place, code) in
-        [(location(&empty), "BB_ENGINE"), (NOBODY.to_owned(), "BB_ENGINE"), ("s3://x".to_owned(), "BB_UNSUPPORTED")]
+        [(location(&empty), "BB_ENGINE"), (NOBODY.to_owned(), "BB_CONNECTION"), ("s3://x".to_owned(), "BB_UNSUPPORTED")]
     {
         for ordered in [true, false] {
             let server = filled(quirks(&[&[], &[&place], &[]], ordered));

@@ -11,17 +11,19 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
+use boundary_bench_engine::catalog::TablePath;
 use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{Ingest, check_batch};
 use boundary_bench_kernel::{Error, Result, lock};
 
+use crate::catalog::{self, Form};
+use crate::engine_error;
 use crate::pool::Lease;
 use crate::sql::Hyperd;
 use crate::wire::{CopyWriter, Failure};
-use crate::{catalog, engine_error};
 
 /// Default bytes of one COPY: about a second of the server's work, for which readers of the table may have to wait. Smaller COPYs
 /// cost more.
@@ -50,6 +52,9 @@ struct Insert {
     session: Option<Lease>,
     copy: String,
     schema: SchemaRef,
+    /// The schema of the Arrow streams, and the form of each column in them.
+    sent: SchemaRef,
+    forms: Vec<Form>,
     copy_bytes: usize,
     held: Vec<RecordBatch>,
     held_bytes: usize,
@@ -69,20 +74,31 @@ struct OpenCopy {
 }
 
 impl CopyIn {
-    /// Begins an insert, by COPYs of that many bytes, into a table. It must have the columns of `table`.
-    pub(crate) fn begin(mut session: Lease, table: &TableDefinition, copy_bytes: usize) -> Result<Self> {
-        let rows = session.rows(&catalog::columns_query(&table.name))?;
-        catalog::definition(&table.name, rows)?.check_columns(table, Hyperd::column)?;
+    /// Begins an insert, by COPYs of that many bytes, into the table at a place. It must have the columns of `table`.
+    pub(crate) fn begin(
+        mut session: Lease,
+        path: &TablePath,
+        table: &TableDefinition,
+        copy_bytes: usize,
+    ) -> Result<Self> {
+        let rows = session.rows(&catalog::columns_query(path))?;
+        let (stored, forms) = catalog::definition(&table.name, rows)?;
+        stored.check_columns(table, Hyperd::column)?;
+        let schema = table.to_arrow();
+        let fields = forms.iter().zip(schema.fields()).map(|(form, field)| form.field(field));
+        let sent = Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?));
         session.command("BEGIN")?;
         let columns: Vec<_> = table.columns.iter().map(|column| identifier(&column.name)).collect();
         let insert = Insert {
             copy: format!(
                 "COPY {} ({}) FROM STDIN WITH (FORMAT ARROWSTREAM)",
-                identifier(&table.name),
+                path.to_sql(identifier),
                 columns.join(", ")
             ),
             session: Some(session),
-            schema: table.to_arrow(),
+            schema,
+            sent,
+            forms,
             copy_bytes,
             held: Vec::new(),
             held_bytes: 0,
@@ -167,9 +183,11 @@ impl Insert {
     }
 
     fn hold(&mut self, batch: &RecordBatch) -> Result<()> {
-        // The batch gets the table's own schema: the server compares the nullability in the stream with the table.
-        let batch =
-            RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec()).map_err(engine_error)?;
+        // The batch gets the table's own schema: the server compares types and nullability in the stream with the table.
+        let columns = self.forms.iter().zip(batch.columns()).zip(self.sent.fields());
+        let columns = columns.map(|((form, array), field)| form.values(array, field, self.rows));
+        let batch = RecordBatch::try_new(SchemaRef::clone(&self.sent), columns.collect::<Result<_>>()?);
+        let batch = batch.map_err(engine_error)?;
         self.held_bytes += bytes_of(&batch)?;
         self.rows += batch.num_rows() as u64;
         self.held.push(batch);
@@ -184,7 +202,7 @@ impl Insert {
         let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
         if self.open.is_none() {
             session.begin_copy(&self.copy)?;
-            let stream = StreamWriter::try_new(Vec::new(), &self.schema).map_err(engine_error)?;
+            let stream = StreamWriter::try_new(Vec::new(), &self.sent).map_err(engine_error)?;
             self.open = Some(OpenCopy { stream, bytes: 0, rows: 0 });
         }
         let Some(open) = &mut self.open else { return Ok(()) };

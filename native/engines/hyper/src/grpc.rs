@@ -28,9 +28,9 @@ use tokio::task::JoinHandle;
 
 use crate::arrow_stream::{ArrowStream, Pieces};
 use crate::batches::Batches;
-use crate::engine_error;
 use crate::server::Server;
 use crate::uri::Transport;
+use crate::{HYPER, engine_error};
 
 /// Time limit of one request, longer than any query: queries are ended by their users, not by a clock.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -252,8 +252,17 @@ fn refused(error: &ClientError) -> Error {
         Some(code) => format!("{error} ({code})"),
         None => of_http(&chain(error)),
     };
-    match error {
-        ClientError::Timeout(_) => Error::Timeout(message),
+    match (error, error.sqlstate()) {
+        (ClientError::Timeout(_), _) => Error::Timeout(message),
+        (_, Some(code)) => Error::refused(HYPER.name, code, message),
+        // All that the server itself says of a statement has a code.
+        (
+            ClientError::Connection { .. }
+            | ClientError::Closed { .. }
+            | ClientError::Query { .. }
+            | ClientError::Io(_),
+            None,
+        ) => Error::Connection(message),
         _ => engine_error(message),
     }
 }

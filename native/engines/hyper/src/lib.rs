@@ -41,7 +41,7 @@ pub static HYPER: Descriptor =
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] if `hyperd` is not found,
-/// [`Error::Engine`] if the server does not start or refuses the session.
+/// [`Error::Engine`] if the server does not start or refuses the database, [`Error::Connection`] if it is unreachable or refuses the login.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(HyperEngine::open(uri.parse()?)?))
 }

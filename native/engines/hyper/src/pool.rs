@@ -20,6 +20,12 @@ const UNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between two attempts to open a database that is still being written.
 const UNLOAD_PAUSE: Duration = Duration::from_millis(5);
 
+/// The SQLSTATE of a `CREATE TABLE` whose table exists.
+pub(crate) const TABLE_EXISTS: &str = "42P07";
+
+/// The SQLSTATE of a statement on a table that does not exist.
+pub(crate) const NO_SUCH_TABLE: &str = "42P01";
+
 /// A database and the sessions with it.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -131,6 +137,22 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
+    /// Whether no table has this name, as SQL writes it.
+    pub(crate) fn lacks(&mut self, table: &str) -> bool {
+        let found = self.command(&format!("SELECT 1 FROM {table} LIMIT 0"));
+        found.is_err_and(|failure| failure.code() == Some(NO_SUCH_TABLE))
+    }
+
+    /// Drops a table that was not there before a statement, if the statement has failed and the server has said so.
+    pub(crate) fn remove_left(&mut self, table: &str, failure: &Error) {
+        // Somebody else may have made it.
+        let is_ours = !failure.to_string().ends_with(&format!("({TABLE_EXISTS})"));
+        if is_ours && self.status() == Some(Status::Idle) && self.canceller().settle() {
+            // A failure leaves the table.
+            let _ = self.command(&format!("DROP TABLE IF EXISTS {table}"));
+        }
+    }
+
     /// Closes the session, so that it is not reused.
     pub(crate) fn close(mut self) {
         self.connection = None;

@@ -17,7 +17,7 @@ use boundary_bench_kernel::{Error, Result};
 use crate::batches::{Batches, Source};
 use crate::pool::Lease;
 use crate::rows::RowBuilder;
-use crate::sql::{Hyperd, is_display};
+use crate::sql::{Hyperd, is_display, made_by_query};
 use crate::wire::{Bound, Failure, Message, Parameter, Rows, ServerError, Status, rows_changed};
 use crate::{copy_out, engine_error};
 
@@ -44,6 +44,8 @@ pub(crate) struct PreparedStatement {
     session: Lease,
     sql: String,
     returns_rows: bool,
+    /// The table of a `CREATE TABLE ... AS`.
+    made: Option<String>,
     /// The types of the parameters, all `None`, since the server does not report them.
     parameters: Vec<Option<SqlType>>,
     /// The parameter types that the server has parsed the statement with, or `None` if the statement must be parsed again.
@@ -71,6 +73,7 @@ impl PreparedStatement {
             session,
             sql: statement.text.to_owned(),
             returns_rows: Hyperd::is_query(statement) || is_display(statement),
+            made: made_by_query(statement).map(str::to_owned),
             parameters: vec![None; count],
             parsed: None,
         })
@@ -222,6 +225,7 @@ impl Statement for PreparedStatement {
 
     fn execute(&mut self, parameters: &[Value], cancel: &CancelToken) -> Result<u64> {
         check_parameter_count(parameters.len(), self.parameters.len())?;
+        let made = self.made.clone().filter(|table| self.session.lacks(table));
         let guard = copy_out::guard(&self.session, cancel);
         cancel.check()?;
         self.start(parameters)?;
@@ -236,11 +240,14 @@ impl Statement for PreparedStatement {
         };
         let ended: Result<()> = run();
         drop(guard);
-        match (ended, refusal) {
-            (Err(error), _) => Err(self.failure(Failure::Lost(error), parameters, cancel)),
-            (Ok(()), Some(error)) => Err(self.failure(Failure::Refused(error), parameters, cancel)),
-            (Ok(()), None) => Ok(rows_changed(&tag)),
-        }
+        let failure = match (ended, refusal) {
+            (Err(error), _) => Failure::Lost(error),
+            (Ok(()), Some(error)) => Failure::Refused(error),
+            (Ok(()), None) => return Ok(rows_changed(&tag)),
+        };
+        let error = self.failure(failure, parameters, cancel);
+        made.inspect(|table| self.session.remove_left(table, &error));
+        Err(error)
     }
 }
 

@@ -11,8 +11,9 @@ use arrow_schema::SchemaRef;
 use boundary_bench_engine::table::{Column, SqlType, arrow_schema_of};
 use boundary_bench_kernel::{Error, Result};
 
+use crate::catalog::{self, Form};
+use crate::engine_error;
 use crate::wire::{Field, values_of};
-use crate::{catalog, engine_error};
 
 /// 1970-01-01 as a Julian day. The server counts days so.
 const EPOCH_DAY: i32 = 2_440_588;
@@ -37,6 +38,7 @@ enum ColumnBuilder {
     SmallInt(Int16Builder),
     Int(Int32Builder),
     BigInt(Int64Builder),
+    Oid(Int64Builder),
     Real(Float32Builder),
     Double(Float64Builder),
     ShortDecimal(Decimal128Builder),
@@ -54,7 +56,7 @@ macro_rules! on_builder {
             ColumnBuilder::Bool($builder) => $call,
             ColumnBuilder::SmallInt($builder) => $call,
             ColumnBuilder::Int($builder) => $call,
-            ColumnBuilder::BigInt($builder) => $call,
+            ColumnBuilder::BigInt($builder) | ColumnBuilder::Oid($builder) => $call,
             ColumnBuilder::Real($builder) => $call,
             ColumnBuilder::Double($builder) => $call,
             ColumnBuilder::ShortDecimal($builder) | ColumnBuilder::LongDecimal($builder) => $call,
@@ -69,8 +71,10 @@ macro_rules! on_builder {
 impl RowBuilder {
     /// A builder for the rows of a result with these columns.
     pub(crate) fn new(fields: &[Field]) -> Result<Self> {
-        let columns = fields.iter().map(column_of).collect::<Result<Vec<_>>>()?;
-        let builders = columns.iter().map(|column| ColumnBuilder::new(column.sql_type)).collect();
+        let (columns, forms): (Vec<_>, Vec<_>) =
+            fields.iter().map(column_of).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let builders =
+            columns.iter().zip(forms).map(|(column, form)| ColumnBuilder::new(column.sql_type, form)).collect();
         Ok(Self { schema: arrow_schema_of(&columns), columns: builders, rows: 0, bytes: 0 })
     }
 
@@ -117,8 +121,9 @@ impl RowBuilder {
 }
 
 impl ColumnBuilder {
-    fn new(sql_type: SqlType) -> Self {
+    fn new(sql_type: SqlType, form: Form) -> Self {
         match sql_type {
+            _ if form == Form::Oid => Self::Oid(Int64Builder::new()),
             SqlType::Bool => Self::Bool(BooleanBuilder::new()),
             SqlType::SmallInt => Self::SmallInt(Int16Builder::new()),
             SqlType::Int => Self::Int(Int32Builder::new()),
@@ -142,6 +147,7 @@ impl ColumnBuilder {
             Self::Bool(builder) => builder.append_value(i8::from_le_bytes(value.try_into().ok()?) != 0),
             Self::SmallInt(builder) => builder.append_value(i16::from_le_bytes(value.try_into().ok()?)),
             Self::Int(builder) => builder.append_value(i32::from_le_bytes(value.try_into().ok()?)),
+            Self::Oid(builder) => builder.append_value(u32::from_le_bytes(value.try_into().ok()?).into()),
             Self::BigInt(builder) => builder.append_value(i64::from_le_bytes(value.try_into().ok()?)),
             Self::Real(builder) => builder.append_value(f32::from_le_bytes(value.try_into().ok()?)),
             Self::Double(builder) => builder.append_value(f64::from_le_bytes(value.try_into().ok()?)),
@@ -160,20 +166,14 @@ impl ColumnBuilder {
     }
 }
 
-/// A column of a result in our types.
-fn column_of(field: &Field) -> Result<Column> {
-    let sql_type = match field.type_id {
-        // json, "char", char(n)
-        114 | 18 | 1042 => Some(SqlType::Text),
-        // timestamptz
-        1184 => Some(SqlType::Timestamp),
-        id => catalog::sql_type(id, field.modifier),
-    };
-    let sql_type = sql_type.ok_or_else(|| {
+/// A column of a result in our types, and its form.
+fn column_of(field: &Field) -> Result<(Column, Form)> {
+    let known = catalog::column_type(field.type_id, field.modifier).filter(|(_, form)| *form != Form::Cast);
+    let (sql_type, form) = known.ok_or_else(|| {
         Error::Unsupported(format!(
             "column \"{}\" has a type (number {} of the catalog) with no counterpart here; CAST it to TEXT in the query",
             field.name, field.type_id
         ))
     })?;
-    Ok(Column { name: field.name.clone(), sql_type, nullable: true })
+    Ok((Column { name: field.name.clone(), sql_type, nullable: true }, form))
 }

@@ -92,6 +92,11 @@ impl Server {
         Ok(Self { process, switch, tcp_port, grpc_port, folder, next_database, has_files })
     }
 
+    /// Whether the server's process has not ended.
+    pub(crate) fn is_running(&self) -> bool {
+        self.process.is_running()
+    }
+
     /// The port of `PostgreSQL`'s protocol on the loopback.
     pub fn tcp_port(&self) -> u16 {
         self.tcp_port

@@ -1,7 +1,9 @@
 //! The SQL of hyperd. It takes one statement at a time.
 
+use std::ops::Range;
+
 use boundary_bench_engine::dialect::Dialect;
-use boundary_bench_engine::sql_text::{self, Statement, Token};
+use boundary_bench_engine::sql_text::{self, Statement, Token, TokenKind};
 use boundary_bench_engine::table::SqlType;
 
 /// The SQL of hyperd.
@@ -64,9 +66,45 @@ pub(crate) fn is_display(statement: &Statement<'_>) -> bool {
         && sql_text::analyzed(statement, sql_text::postgres_token).is_none_or(only_reads)
 }
 
+/// The name in a `CREATE TABLE ... AS`, as the statement writes it. If such a statement fails, hyperd leaves an empty table.
+pub(crate) fn made_by_query<'sql>(statement: &Statement<'sql>) -> Option<&'sql str> {
+    if statement.keyword != "CREATE" || statement.second != "TABLE" {
+        return None;
+    }
+    let tokens = sql_text::tokens(statement.text, sql_text::postgres_token);
+    let mut tokens = tokens.filter(|(kind, _)| *kind != TokenKind::Space).skip(2).map(|(_, place)| place);
+    let is = |place: &Range<usize>, word: &str| statement.text[place.clone()].eq_ignore_ascii_case(word);
+    let mut first = tokens.next()?;
+    if is(&first, "IF") {
+        first = tokens.nth(2)?;
+    }
+    let (mut end, mut next) = (first.end, tokens.next()?);
+    while is(&next, ".") {
+        end = tokens.next()?.end;
+        next = tokens.next()?;
+    }
+    let is_made = is(&next, "AS") || tokens.any(|place| is(&place, "AS"));
+    is_made.then(|| &statement.text[first.start..end])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_that_a_query_makes_is_named() {
+        let named = |sql| made_by_query(&Hyperd::statements(sql).remove(0)).map(str::to_owned);
+        assert_eq!(named("create table t as select 1").as_deref(), Some("t"));
+        assert_eq!(
+            named("CREATE TABLE IF NOT EXISTS \"a.b\" . \"c\"(x) AS (SELECT 1)").as_deref(),
+            Some("\"a.b\" . \"c\"")
+        );
+        for other in
+            ["CREATE TABLE t (x INT)", "CREATE TABLE", "CREATE TEMP TABLE t AS SELECT 1", "INSERT INTO t SELECT 1 AS x"]
+        {
+            assert_eq!(named(other), None, "{other}");
+        }
+    }
 
     fn texts(script: &str) -> Vec<&str> {
         Hyperd::statements(script).into_iter().map(|statement| statement.text).collect()

@@ -101,7 +101,7 @@ impl Connection {
             let text = format!("can't connect: {error}");
             match error.sqlstate() {
                 Some(code) => Failure::Refused(ServerError { code: code.to_owned(), text }),
-                None => Failure::Lost(engine_error(text)),
+                None => Failure::Lost(Error::Connection(text)),
             }
         })?;
         socket.stream.set_read_timeout(None).map_err(lost)?;
@@ -147,7 +147,7 @@ impl Connection {
     /// Sends one statement.
     pub(crate) fn send_query(&mut self, sql: &str) -> Result<()> {
         if self.status.is_none() {
-            return Err(engine_error("the connection is lost"));
+            return Err(Error::Connection("the connection is lost".to_owned()));
         }
         if sql.contains('\0') {
             return Err(Error::InvalidArgument("SQL text can't hold a NUL character".to_owned()));
@@ -162,7 +162,7 @@ impl Connection {
     /// Sends one statement with parameters, whose rows come in `HyperBinary`.
     pub(crate) fn send_bound(&mut self, bound: &Bound<'_>) -> Result<()> {
         if self.status.is_none() {
-            return Err(engine_error("the connection is lost"));
+            return Err(Error::Connection("the connection is lost".to_owned()));
         }
         let mut messages = Vec::new();
         if let Some((sql, types)) = bound.parse {
@@ -186,7 +186,7 @@ impl Connection {
     /// Sends the types of a statement's parameters and reads on until the server has taken or refused it.
     pub(crate) fn parse(&mut self, sql: &str, types: &[u32]) -> StatementResult<()> {
         if self.status.is_none() {
-            return Err(engine_error("the connection is lost").into());
+            return Err(Error::Connection("the connection is lost".to_owned()).into());
         }
         let body = parse_body(sql, types)?;
         self.begin_message(b'P', body.len())?;

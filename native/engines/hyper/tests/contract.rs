@@ -22,6 +22,7 @@ engine_contract!(
     parameters_of_every_type_arrive,
     a_parameter_keeps_the_type_that_it_is_given,
     parameters_missing_or_too_many_are_named,
+    a_statement_without_parameters_is_run_again,
     a_statement_that_is_cancelled_says_so,
 );
 engine_contract!(
@@ -31,5 +32,6 @@ engine_contract!(
     parameters_of_every_type_arrive,
     a_parameter_keeps_the_type_that_it_is_given,
     parameters_missing_or_too_many_are_named,
+    a_statement_without_parameters_is_run_again,
     a_statement_that_is_cancelled_says_so,
 );

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float32Type, Float64Type, Int64Type};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
+use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{BatchStream, Engine, QueryOptions, Statement, Value};
 use boundary_bench_hyper::{executable, open};
 use boundary_bench_kernel::cancel::CancelToken;
@@ -268,4 +269,83 @@ fn statements_run_side_by_side() {
     assert_eq!(number(&engine, "SELECT count(DISTINCT y) FROM t"), 100);
     engine.check().unwrap();
     open("hyper:?transport=grpc-sync").unwrap().check().unwrap();
+}
+
+/// The types of the server that are not ours, with a value, our type, and values to insert: one that fits, and one that does not.
+const OTHER_TYPES: [(&str, &str, SqlType, Option<(&str, &str)>); 10] = [
+    ("VARCHAR(3)", "'ab'", SqlType::Text, Some(("äöü", "äöüß"))),
+    ("CHAR(3)", "'ab'", SqlType::Text, Some(("ä", "äöüß"))),
+    ("CHAR(1)", "'a'", SqlType::Text, Some(("ß", "ab"))),
+    ("JSON", "CAST('{\"a\":1}' AS JSON)", SqlType::Text, Some(("[2]", "[2"))),
+    ("OID", "CAST(4294967295 AS OID)", SqlType::BigInt, Some(("7", "-1"))),
+    ("TIMESTAMPTZ", "TIMESTAMPTZ '2024-01-01 00:00:00+00'", SqlType::Timestamp, Some(("5", ""))),
+    ("GEOGRAPHY", "geography 'point(1 2)'", SqlType::Bytes, None),
+    ("TIME", "TIME '12:00:00'", SqlType::Text, None),
+    ("INTERVAL", "INTERVAL '1 day'", SqlType::Text, None),
+    ("UUID", "CAST('00000000-0000-0000-0000-000000000001' AS UUID)", SqlType::Text, None),
+];
+
+#[test]
+fn columns_of_other_types_are_described_filled_and_read_alike() {
+    needs!("hyperd", executable());
+    let engine = engine();
+    for (number, (name, literal, sql_type, values)) in OTHER_TYPES.into_iter().enumerate() {
+        let columns = vec![Column { name: "x".to_owned(), sql_type, nullable: true }];
+        let table = TableDefinition { name: format!("t{number}"), columns };
+        execute(&engine, &format!("CREATE TABLE t{number} (x {name})"));
+        execute(&engine, &format!("INSERT INTO t{number} VALUES ({literal})"));
+        execute(&engine, &format!("INSERT INTO t{number} VALUES (NULL)"));
+        assert_eq!(engine.describe_table(&table.name).unwrap(), table, "{name}");
+        let insert = |text: &str| {
+            let array: ArrayRef = match sql_type {
+                SqlType::BigInt => Arc::new(Int64Array::from(vec![text.parse().ok(), None])),
+                SqlType::Timestamp => Arc::new(TimestampMicrosecondArray::from(vec![text.parse().ok(), None])),
+                _ => Arc::new(StringArray::from(vec![Some(text), None])),
+            };
+            let mut ingest = engine.ingest(&table)?;
+            ingest.write(&RecordBatch::try_new(table.to_arrow(), vec![array]).unwrap())?;
+            ingest.commit()
+        };
+        let Some((fits, misfit)) = values else {
+            assert_eq!(insert("").unwrap_err().code(), "BB_UNSUPPORTED", "{name}");
+            if sql_type == SqlType::Text {
+                continue;
+            }
+            let sql = format!("SELECT x FROM t{number} ORDER BY x IS NULL");
+            let queried = rows(engine.query(&sql, &QueryOptions::default()).unwrap().as_mut()).unwrap();
+            assert_eq!(one(&engine, &sql, &[]).unwrap().columns(), queried.columns(), "{name}");
+            continue;
+        };
+        assert_eq!(insert(fits).unwrap(), 2, "{name}");
+        if !misfit.is_empty() {
+            let code = if name == "JSON" { "BB_ENGINE" } else { "BB_INVALID_VALUE" };
+            assert_eq!(insert(misfit).unwrap_err().code(), code, "{name}");
+        }
+        let sql = format!("SELECT x FROM t{number} ORDER BY x IS NULL, CAST(x AS TEXT)");
+        let queried = rows(engine.query(&sql, &QueryOptions::default()).unwrap().as_mut()).unwrap();
+        assert_eq!((queried.num_rows(), queried.column(0).null_count()), (4, 2), "{name}");
+        assert_eq!(queried.column(0).data_type(), &sql_type.to_arrow(), "{name}");
+        assert_eq!(one(&engine, &sql, &[]).unwrap().columns(), queried.columns(), "{name}");
+        // A value that was inserted is the one that SQL stores.
+        let value = if name == "TIMESTAMPTZ" { "1970-01-01 00:00:00.000005+00" } else { fits };
+        let same =
+            format!("SELECT count(*) FROM t{number} WHERE CAST(x AS TEXT) = CAST(CAST('{value}' AS {name}) AS TEXT)");
+        assert_eq!(self::number(&engine, &same), 1, "{name}");
+    }
+}
+
+#[test]
+fn the_table_of_a_query_that_fails_is_not_left() {
+    needs!("hyperd", executable());
+    let engine = engine();
+    let cancel = CancelToken::default();
+    let sql = "CREATE TABLE \"a.b\" AS SELECT 1 / x AS y FROM generate_series(-1, 1) g(x)";
+    assert_eq!(engine.execute(sql, &cancel).unwrap_err().code(), "BB_ENGINE");
+    assert!(engine.list_tables().unwrap().is_empty());
+    assert!(prepare(&engine, sql).unwrap().execute(&[], &cancel).is_err());
+    assert!(engine.list_tables().unwrap().is_empty());
+    // A table that was there stays.
+    execute(&engine, "CREATE TABLE \"a.b\" AS SELECT 1 AS y");
+    assert!(engine.execute(sql, &cancel).is_err());
+    assert_eq!(number(&engine, "SELECT count(*) FROM \"a.b\""), 1);
 }

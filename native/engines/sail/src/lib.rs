@@ -25,7 +25,7 @@ pub static SAIL: Descriptor =
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] if Sail is not found, [`Error::Engine`] if the server does
-/// not start or can't be reached.
+/// not start, [`Error::Connection`] if it can't be reached.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     let engine = match uri.parse()? {
         SailUri::Server(url) => FlightEngine::open_as(&SAIL, *url, None),

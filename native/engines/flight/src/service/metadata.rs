@@ -11,6 +11,7 @@ use arrow_flight::sql::{
     Command, CommandGetDbSchemas, CommandGetTableTypes, CommandGetTables, SqlInfo, SqlSupportedTransaction,
 };
 use arrow_schema::{DataType, Field, Schema};
+use boundary_bench_engine::sql_text::{identifier, literal};
 use boundary_bench_engine::{Engine, QueryOptions};
 use boundary_bench_kernel::{Error, Result};
 use tonic::Status;
@@ -90,8 +91,10 @@ impl FlightService {
     fn schemas(&self, command: CommandGetDbSchemas) -> Result<RecordBatch> {
         let mut builder = GetDbSchemasBuilder::new(None::<String>, None::<String>);
         let wanted = command.catalog.is_none_or(|catalog| catalog == self.catalog);
-        if wanted && matches_pattern(command.db_schema_filter_pattern.as_deref(), &self.schema) {
-            builder.append(&self.catalog, &self.schema);
+        for schema in self.schema_names() {
+            if wanted && matches_pattern(command.db_schema_filter_pattern.as_deref(), &schema) {
+                builder.append(&self.catalog, &schema);
+            }
         }
         builder.build().map_err(internal)
     }
@@ -104,36 +107,72 @@ impl FlightService {
             Vec::<String>::new(),
             command.include_schema,
         );
-        let here = command.catalog.as_ref().is_none_or(|catalog| *catalog == self.catalog)
-            && matches_pattern(command.db_schema_filter_pattern.as_deref(), &self.schema);
+        let here = command.catalog.as_ref().is_none_or(|catalog| *catalog == self.catalog);
         let wants =
             |kind: &str| here && (command.table_types.is_empty() || command.table_types.iter().any(|t| t == kind));
-        let mut found = Vec::new();
-        if wants(TABLE) {
-            found.extend(self.engine.list_tables()?.into_iter().map(|name| (name, TABLE)));
+        // A client that names no schema means the one in which names without a schema are.
+        let mut schemas = vec![self.schema.clone()];
+        if let Some(pattern) = &command.db_schema_filter_pattern {
+            schemas = self.schema_names();
+            schemas.retain(|schema| matches_pattern(Some(pattern), schema));
         }
-        if wants(VIEW) {
-            found.extend(self.views().into_iter().map(|name| (name, VIEW)));
-        }
-        for (name, kind) in found {
-            if !matches_pattern(command.table_name_filter_pattern.as_deref(), &name) {
-                continue;
+        for within in schemas {
+            let mut found = Vec::new();
+            if wants(TABLE) {
+                found.extend(self.table_names(&within)?.into_iter().map(|name| (name, TABLE)));
             }
-            let schema = if command.include_schema { self.table_schema(&name) } else { Schema::empty() };
-            builder.append(&self.catalog, &self.schema, &name, kind, &schema).map_err(internal)?;
+            if wants(VIEW) {
+                found.extend(
+                    self.catalog_names("view_name", "duckdb_views()", &within).into_iter().map(|name| (name, VIEW)),
+                );
+            }
+            found.retain(|(name, _)| matches_pattern(command.table_name_filter_pattern.as_deref(), name));
+            for (name, kind) in found {
+                let schema = if command.include_schema { self.table_schema(&within, &name) } else { Schema::empty() };
+                builder.append(&self.catalog, &within, &name, kind, &schema).map_err(internal)?;
+            }
         }
         builder.build().map_err(internal)
     }
 
     /// The schema of a table. It is empty if the table has a column of an unknown type or was dropped meanwhile.
-    fn table_schema(&self, name: &str) -> Schema {
-        self.engine.describe_table(name).map_or_else(|_| Schema::empty(), |table| table.to_arrow().as_ref().clone())
+    fn table_schema(&self, schema: &str, name: &str) -> Schema {
+        self.engine
+            .describe_table(&self.name_in(schema, name))
+            .map_or_else(|_| Schema::empty(), |table| table.to_arrow().as_ref().clone())
     }
 
-    /// The names of the views, or none if the engine has no catalog of views.
-    fn views(&self) -> Vec<String> {
-        let sql = "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() \
-                   AND schema_name = current_schema() AND NOT internal";
+    /// The name by which the engine finds a table of a schema.
+    pub(super) fn name_in(&self, schema: &str, table: &str) -> String {
+        if schema == self.schema { table.to_owned() } else { format!("{}.{}", identifier(schema), identifier(table)) }
+    }
+
+    fn table_names(&self, schema: &str) -> Result<Vec<String>> {
+        if schema == self.schema {
+            return self.engine.list_tables();
+        }
+        Ok(self.catalog_names("table_name", "duckdb_tables()", schema))
+    }
+
+    /// The schemas of the database: all, or the one with the tables if the engine has no catalog of schemas.
+    pub(super) fn schema_names(&self) -> Vec<String> {
+        let mut names = self.texts("SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()");
+        if !names.contains(&self.schema) {
+            names.push(self.schema.clone());
+        }
+        names
+    }
+
+    /// The names of the views or of the tables of a schema, or none if the engine has no catalog of them.
+    fn catalog_names(&self, column: &str, catalog: &str, schema: &str) -> Vec<String> {
+        self.texts(&format!(
+            "SELECT {column} FROM {catalog} WHERE database_name = current_database() AND schema_name = {} AND NOT internal",
+            literal(schema)
+        ))
+    }
+
+    /// The texts in the only column of a query's result, or none if the engine does not know the query.
+    fn texts(&self, sql: &str) -> Vec<String> {
         let Ok(mut stream) = self.engine.query(sql, &QueryOptions::default()) else { return Vec::new() };
         let mut names = Vec::new();
         while let Ok(Some(batch)) = stream.next_batch() {

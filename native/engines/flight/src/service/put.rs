@@ -78,13 +78,11 @@ impl FlightService {
         call: &Call,
     ) -> std::result::Result<u64, Status> {
         let schema = stream.schema().await?;
-        let here =
-            |given: &Option<String>, own: &str| given.as_deref().is_none_or(|name| name.is_empty() || name == own);
-        if target.temporary || !here(&target.catalog, &self.catalog) || !here(&target.schema, &self.schema) {
-            return Err(Status::unimplemented(format!(
-                "rows go to tables of {}.{} that stay; leave out catalog, schema and temporary",
-                self.catalog, self.schema
-            )));
+        let is_here = target.catalog.as_deref().is_none_or(|name| name.is_empty() || name == self.catalog);
+        if target.temporary || !is_here {
+            let catalog = &self.catalog;
+            let refusal = format!("rows go to tables of {catalog} that stay; leave out catalog and temporary");
+            return Err(Status::unimplemented(refusal));
         }
         let place = self.inserts.admit().map_err(|full| refused(&full))?;
         let (sender, receiver) = mpsc::channel(AHEAD);
@@ -129,16 +127,22 @@ impl FlightService {
         let options = target.table_definition_options.unwrap_or_default();
         let missing = TableNotExistOption::try_from(options.if_not_exist).unwrap_or(TableNotExistOption::Unspecified);
         let exists = TableExistsOption::try_from(options.if_exists).unwrap_or(TableExistsOption::Unspecified);
-        let new = || -> Result<TableDefinition> {
-            Ok(TableDefinition { name: target.table.clone(), columns: columns_of(schema)? })
+        let name = match target.schema.as_deref().filter(|name| !name.is_empty() && *name != self.schema) {
+            Some(schema) if !self.schema_names().iter().any(|known| known == schema) => {
+                return Err(Error::TableNotFound(format!("{schema}.{}", target.table)));
+            }
+            Some(schema) => self.name_in(schema, &target.table),
+            None => target.table.clone(),
         };
-        match (self.engine.describe_table(&target.table), exists, missing) {
+        let new =
+            || -> Result<TableDefinition> { Ok(TableDefinition { name: name.clone(), columns: columns_of(schema)? }) };
+        match (self.engine.describe_table(&name), exists, missing) {
             (Ok(_), TableExistsOption::Replace, _) => {
                 let table = new()?;
                 self.engine.create_table(&table, CreateMode::Replace)?;
                 Ok((table, true))
             }
-            (Ok(_), TableExistsOption::Fail, _) => Err(Error::TableExists(target.table.clone())),
+            (Ok(_), TableExistsOption::Fail, _) => Err(Error::TableExists(name)),
             (Ok(table), ..) => Ok((table, false)),
             (Err(Error::TableNotFound(_)), _, TableNotExistOption::Create) => {
                 let table = new()?;

@@ -1,7 +1,6 @@
 //! Queries: their schemas and tickets, and their results.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_flight::sql::{Any, Command, CommandStatementQuery, ProstMessageExt, TicketStatementQuery};
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, IpcMessage, SchemaAsIpc, Ticket};
@@ -23,7 +22,7 @@ use tonic::Status;
 
 use super::{Call, CallResult, FlightService, Purpose, Running, command, refused};
 use crate::data::{BatchWriter, schema_message};
-use crate::grpc::{MessageBody, Parts};
+use crate::grpc::{MessageBody, Parts, Sent};
 use crate::status::of_error;
 
 /// The size of the number at the beginning of a ticket, in bytes.
@@ -170,7 +169,7 @@ impl FlightService {
         mut reader: QueryReader<Parts>,
         mut runs: impl Iterator<Item = BoundStatement>,
         sender: &mpsc::Sender<std::result::Result<Parts, Status>>,
-        taken: &AtomicU64,
+        taken: &Sent,
     ) -> std::result::Result<(), Status> {
         loop {
             while let Some(parts) = self.timed(reader.next()).await? {
@@ -185,14 +184,14 @@ impl FlightService {
     async fn room<'sender, T>(
         &self,
         sender: &'sender mpsc::Sender<T>,
-        taken: &AtomicU64,
+        taken: &Sent,
     ) -> std::result::Result<mpsc::Permit<'sender, T>, Status> {
         loop {
-            let before = taken.load(Ordering::Relaxed);
+            let before = taken.parts();
             let waited = tokio::time::timeout(self.limits.stall_time, sender.reserve()).await;
             match waited {
                 Ok(room) => return room.map_err(|_| cancelled()),
-                Err(_) if taken.load(Ordering::Relaxed) > before => {}
+                Err(_) if taken.parts() > before => {}
                 Err(_) => return Err(of_error(&stalled_reader(self.limits.stall_time))),
             }
         }

@@ -5,7 +5,7 @@ use arrow_buffer::Buffer;
 use boundary_bench_engine::unusable_parameter;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::engine_error;
+use crate::{HYPER, engine_error};
 
 /// The format code of `HyperBinary`, the server's own format of rows: little-endian, with the widths of Arrow's types.
 const HYPER_BINARY: u16 = 2;
@@ -80,7 +80,7 @@ impl ServerError {
 
 impl From<ServerError> for Error {
     fn from(error: ServerError) -> Self {
-        engine_error(format!("{} ({})", error.text, error.code))
+        Error::refused(HYPER.name, &error.code, format!("{} ({})", error.text, error.code))
     }
 }
 

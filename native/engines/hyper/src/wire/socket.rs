@@ -7,8 +7,6 @@ use std::path::PathBuf;
 use boundary_bench_kernel::{Error, socket};
 use socket2::SockRef;
 
-use crate::engine_error;
-
 /// The address of a server.
 #[derive(Debug, Clone)]
 pub(crate) enum Address {
@@ -112,11 +110,11 @@ pub(super) fn unreachable_server(address: &Address, error: &std::io::Error) -> E
         Address::Tcp(host, port) => format!("{host}:{port}"),
         Address::Unix(path) => path.display().to_string(),
     };
-    engine_error(socket::unreachable_server(&place, error))
+    socket::unreachable_server(&place, error)
 }
 
 pub(super) fn lost(error: &std::io::Error) -> Error {
-    engine_error(match error.kind() {
+    Error::Connection(match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
             "the connection is lost: the server has closed it or is gone".to_owned()
         }
