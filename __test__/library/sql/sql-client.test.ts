@@ -128,6 +128,15 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     expect(client.version).toMatch(/\d/);
   });
 
+  test('the time zone of the sessions is UTC, or the one that is given', async () => {
+    const zoneOf = async (timeZone?: string): Promise<unknown> => {
+      await using one = await SqlClient.connect(url, { timeZone });
+      return (await one.query('SELECT @@time_zone AS zone')).rows()[0]!.zone;
+    };
+    expect([await zoneOf(), await zoneOf('-03:30')]).toEqual(['+00:00', '-03:30']);
+    expect(await codeOf(zoneOf("'"))).toBe('BB_INVALID_ARGUMENT');
+  });
+
   test('results of thousands of shapes are each read by their own', async () => {
     await using one = await SqlClient.connect(url, { connections: 1, int64: 'number' });
     const early = await one.query('SELECT 1 AS early');
@@ -284,7 +293,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     const refused = await SqlClient.connect(secret).catch((error: BoundaryError) => error);
     expect(refused).toMatchObject({ code: 'BB_ENGINE' });
     expect(String(refused)).not.toContain('geheim');
-    expect(await codeOf(SqlClient.connect(url.replace(/:[^:@/]+@/, ':wrong@')))).toBe('BB_ENGINE');
+    expect(await codeOf(SqlClient.connect(url.replace(/:[^:@/]+@/, ':wrong@')))).toBe('BB_CONNECTION');
   });
 
   test('calls that take too long or are aborted are given up, also by the server', async () => {
