@@ -104,6 +104,10 @@ describe('a private cluster', () => {
       expect(new URL(cluster.url).searchParams.get('cluster')).toBe('true');
       const attached = await openTarget('redis', { redis: cluster.url.replace('?cluster=true', '') });
       expect(attached).toMatchObject({ url: cluster.url, processIds: [] });
+      const several = cluster.url.replace('127.0.0.1', '127.0.0.1:1,127.0.0.1');
+      expect((await openTarget('redis-cluster', { 'redis-cluster': several })).url).toMatch(
+        /^redis:\/\/127\.0\.0\.1:\d+\?/,
+      );
       expect(cluster.ending()).toBeUndefined();
       process.kill(cluster.processIds[2]!, 'SIGKILL');
       while (cluster.ending() === undefined) await delay(5);

@@ -22,8 +22,11 @@ const column = Buffer.concat([
   Buffer.from([12, 45, 0, 255, 255, 0, 0, 253, 0, 0, 0, 0, 0]),
 ]);
 const head = Buffer.concat([packet(1, Buffer.from([1])), packet(2, column)]);
-const end = packet(9, Buffer.from([0xfe, 0, 0, 2, 0, 0, 0]));
-const rows = Buffer.concat(Array.from({ length: 5000 }, (_, row) => packet(3 + row, sized('x'.repeat(200)))));
+const end = (sequence) => packet(sequence, Buffer.from([0xfe, 0, 0, 2, 0, 0, 0]));
+// The numbers of packets wrap at 256, so that every fourth of these parts has the same.
+const parts = [0, 8000, 16_000, 24_000].map((first) =>
+  Buffer.concat(Array.from({ length: 8000 }, (_, row) => packet(3 + first + row, sized('x'.repeat(200))))),
+);
 
 const server = createServer((socket) => {
   let isIn = false;
@@ -31,11 +34,12 @@ const server = createServer((socket) => {
   socket.write(packet(0, greeting));
   socket.on('data', (data) => {
     if (!isIn) socket.write(packet(data[3] + 1, Buffer.from([0, 0, 0, 2, 0, 0, 0])));
-    else if (data.includes('max_allowed_packet')) socket.write(Buffer.concat([head, packet(3, sized('1048576')), end]));
+    else if (data.includes('max_allowed_packet'))
+      socket.write(Buffer.concat([head, packet(3, sized('1048576')), end(4)]));
     else {
       socket.write(head);
-      for (let part = 0; part < 40; part += 1) socket.write(rows);
-      socket.write(end);
+      for (let part = 0; part < 25; part += 1) socket.write(parts[part % 4]);
+      socket.write(end(3 + 200_000));
     }
     isIn = true;
   });

@@ -128,6 +128,15 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     expect(client.version).toMatch(/\d/);
   });
 
+  test('the time zone of the sessions is UTC, or the one that is given', async () => {
+    const zoneOf = async (timeZone?: string): Promise<unknown> => {
+      await using one = await SqlClient.connect(url, { timeZone });
+      return (await one.query('SELECT @@time_zone AS zone')).rows()[0]!.zone;
+    };
+    expect([await zoneOf(), await zoneOf('-03:30')]).toEqual(['+00:00', '-03:30']);
+    expect(await codeOf(zoneOf("'"))).toBe('BB_INVALID_ARGUMENT');
+  });
+
   test('results of thousands of shapes are each read by their own', async () => {
     await using one = await SqlClient.connect(url, { connections: 1, int64: 'number' });
     const early = await one.query('SELECT 1 AS early');

@@ -115,6 +115,9 @@ export async function openTarget(
 /** The time that the servers of a cluster have to take over from a lost one, in milliseconds. */
 const TAKE_OVER_MS = 30_000;
 
+/** A URL that names several hosts. */
+const SEVERAL_HOSTS = /^[^:]+:\/\/(?:[^/?]*@)?[^/?@]*,/;
+
 /** A cluster of the user's: any of its servers tells clients of all the others. */
 interface KnownCluster {
   /** The URLs of its servers, the one that the user named first. */
@@ -181,7 +184,10 @@ async function describedTarget(kind: ServerKind, given: string, server?: Private
   const { version, processId, isCluster, places = [] } = await describe(kind, given);
   // Not every client finds out by itself.
   const isNamed = !isCluster || urlParts(given).option('cluster') !== undefined;
-  const url = isNamed ? given : withOption(given, 'cluster=true');
+  const named = isNamed ? given : withOption(given, 'cluster=true');
+  // Of several hosts, the first that answers: most clients that are compared take one.
+  const ofHosts = places.map((place) => withPlace(named, place));
+  const url = SEVERAL_HOSTS.test(given) ? (await firstDescribed(kind, ofHosts)).url : named;
   if (isCluster && server === undefined) {
     const known = { urls: [url, ...places.map((place) => withPlace(url, place))], live: url };
     for (const name of [given, url]) clusters.set(name, known);

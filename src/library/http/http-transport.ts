@@ -251,7 +251,11 @@ class DrivenPool implements HttpTransport {
       else this.#add(socket);
     } catch (thrown) {
       this.#opening -= 1;
-      if (this.#open > 0) this.#most = this.#open;
+      if (this.#open > 0) {
+        this.#most = this.#open;
+        // Requests that a lost connection left behind.
+        if (!this.#isClosed) this.#sockets.take(this.#sockets.raw.feed(this.number));
+      }
       if (this.#open > 0 || this.#opening > 0 || this.#isClosed) return;
       const { code, message } = toBoundaryError(thrown);
       this.#sockets.submit();

@@ -32,6 +32,12 @@ export interface SqlClientOptions extends ConnectOptions, ServerOptions {
    */
   readonly collation?: SqlCollation | undefined;
   /**
+   * The time zone of the sessions: an offset such as `+02:00`, `SYSTEM` for the server's own, or a name such as `Europe/Berlin`, if the
+   * server knows its names. A server that does not take it is refused with `BB_UNSUPPORTED`. Default: UTC, in which the values of
+   * `TIMESTAMP` and `NOW()` are points in time. In another zone they are the date and time there.
+   */
+  readonly timeZone?: string | undefined;
+  /**
    * Whether `DATE`, `DATETIME` and `TIMESTAMP` are strings as the server writes them, as in mysql2. Default: false: days and
    * microseconds since 1970. A column with a date that does not exist, such as `0000-00-00`, has strings in any case.
    */
@@ -62,6 +68,7 @@ export const CLIENT_OPTIONS: OptionChecks<SqlClientOptions> = {
   serverPublicKey: checkText,
   allowPublicKeyRetrieval: checkBoolean,
   collation: checkText,
+  timeZone: checkText,
   dateStrings: checkBoolean,
   decimalNumbers: checkBoolean,
   bigNumberStrings: checkBoolean,
@@ -77,6 +84,7 @@ export function serverOf(url: string, options: SqlClientOptions): string {
     'allow-public-key-retrieval': switched(options.allowPublicKeyRetrieval),
     'max-response-bytes': options.maxResponseBytes,
     collation: options.collation,
+    'time-zone': options.timeZone,
     'date-strings': switched(options.dateStrings),
     'decimal-numbers': switched(options.decimalNumbers),
     'big-number-strings': switched(options.bigNumberStrings),

@@ -123,6 +123,20 @@ impl HttpLoop {
         })
     }
 
+    /// Sends the waiting requests of a pool over its connections, since no other connection can be opened.
+    #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
+    pub fn feed(&self, env: Env, pool: u32) -> napi::Result<MaybeFrame> {
+        self.sockets.with(env, |state| {
+            let mut sockets = LoopSockets { sockets: &mut state.sockets, closed: Vec::new() };
+            let members = state.protocol.0.feed_pool(pool as usize, &mut sockets);
+            for number in sockets.closed {
+                state.end(number, &Error::Closed("the connection"));
+            }
+            members.into_iter().for_each(|number| state.send(number));
+            Ok(())
+        })
+    }
+
     /// Cancels a group. It then gets no result. Connections that owe it responses are closed once they owe no others.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
     pub fn cancel(&self, env: Env, id: u32) -> napi::Result<MaybeFrame> {

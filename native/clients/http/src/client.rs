@@ -1,5 +1,6 @@
 //! The HTTP client: single requests, and batches of requests over its connections.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -15,11 +16,13 @@ use crate::no_answer;
 use crate::origin::Origin;
 use crate::request::Request;
 use crate::response::Response;
+use crate::session::Session;
 use crate::stream::Version;
 
 /// A client of one server. It makes one call at a time. The requests of a batch share its connections.
 ///
-/// A lost connection is an error of the requests in flight on it, and nothing is sent twice that may have been executed. Over HTTP/2,
+/// A lost connection is an error of the requests in flight on it, and nothing is sent twice that may have been executed. Requests behind a
+/// response that ends its connection (`connection: close`) are sent again, unless their method is POST or PATCH. Over HTTP/2,
 /// requests that the server refused, that it excluded when it ended the connection, or that had not left yet, are sent again. A
 /// connection that the server closed while it was idle is reopened. A call that is dropped before its end closes the connections of
 /// HTTP/1.1 that it used.
@@ -123,11 +126,11 @@ impl HttpClient {
         requests: &[Request<'_>],
         answers: &mut BatchOutcomes<impl FnMut(usize, RequestOutcome<'_, '_>)>,
     ) -> Result<()> {
-        let mut next = 0;
+        let mut order = (0..requests.len()).collect::<VecDeque<_>>();
         while answers.left() > 0 {
-            // Only requests that were never sent are left here.
+            // Only requests that are to be sent are left here.
             self.open_connections(self.connections.len().min(answers.left())).await?;
-            self.drive(requests, &mut next, answers).await;
+            self.drive(requests, &mut order, answers).await;
         }
         Ok(())
     }
@@ -136,31 +139,40 @@ impl HttpClient {
     async fn drive(
         &mut self,
         requests: &[Request<'_>],
-        next: &mut usize,
+        order: &mut VecDeque<usize>,
         answers: &mut BatchOutcomes<impl FnMut(usize, RequestOutcome<'_, '_>)>,
     ) {
         let Self { place, connections, .. } = self;
         let open = connections.iter().flatten().count();
         // With pipelining, the requests are divided evenly over the connections.
         let share = answers.left().div_ceil(open.max(1)).min(place.options.pipelining);
-        let mut feed = |connection: &mut crate::session::Session<usize>, answers: &BatchOutcomes<_>| {
-            while *next < requests.len() && connection.in_flight() < share && !connection.is_over() {
-                if !answers.is_answered(*next) {
-                    connection.submit(*next, &place.head, &requests[*next]);
+        let feed = |connection: &mut Session<usize>, order: &mut VecDeque<usize>, answers: &BatchOutcomes<_>| {
+            while connection.in_flight() < share
+                && !connection.is_over()
+                && let Some(next) = order.pop_front()
+            {
+                if !answers.is_answered(next) {
+                    connection.submit(next, &place.head, &requests[next]);
                 }
-                *next += 1;
             }
         };
         poll_fn(|context| {
             let mut is_waiting = false;
             for slot in connections.iter_mut() {
                 let Some(connection) = slot else { continue };
-                feed(connection.session(), answers);
+                feed(connection.session(), order, answers);
                 loop {
                     match connection.poll(context, place, |index, response| answers.give(index, Ok(response))) {
                         Poll::Pending => is_waiting = true,
                         Poll::Ready(Ok(())) => {
-                            feed(connection.session(), answers);
+                            for index in connection.session().cut_off() {
+                                if requests[index].method.is_idempotent() {
+                                    order.push_back(index);
+                                } else {
+                                    answers.give(index, Err(&place.cut_off()));
+                                }
+                            }
+                            feed(connection.session(), order, answers);
                             if connection.session().in_flight() > 0 {
                                 continue;
                             }

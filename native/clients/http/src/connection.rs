@@ -35,15 +35,15 @@ impl Connection {
         &mut self.session
     }
 
-    /// Sends and receives until all requests are answered, and gives the responses to `take`. An error ends the
-    /// connection.
+    /// Sends and receives until all requests are answered, or a response ends the connection, and gives the responses to `take`. An
+    /// error ends the connection.
     pub(crate) fn poll(
         &mut self,
         context: &mut Context<'_>,
         place: &Origin,
         mut take: impl FnMut(usize, Response<'_>),
     ) -> Poll<Result<()>> {
-        while self.session.in_flight() > 0 {
+        while self.session.in_flight() > 0 && !self.session.is_closing() {
             let (unsent, room) = self.session.unsent_and_room();
             let mut sent = 0;
             let received = self.exchange.poll(context, unsent, &mut sent, room);
@@ -53,7 +53,7 @@ impl Connection {
                     if let Some(arrived) = self.session.at_end() {
                         take(arrived.ticket, self.session.response(&arrived));
                     }
-                    if self.session.in_flight() > 0 {
+                    if self.session.in_flight() > 0 && !self.session.is_closing() {
                         return Poll::Ready(Err(lost(&place.url, &io::ErrorKind::UnexpectedEof.into())));
                     }
                 }

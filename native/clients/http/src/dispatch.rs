@@ -2,7 +2,6 @@
 //! queued until there is one. A group's result is written once all its requests have their responses. Nothing here blocks.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
 use boundary_bench_kernel::driven_stream::Driven;
@@ -11,7 +10,7 @@ use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::origin::Origin;
-use crate::request::Method;
+use crate::request::{Method, Request};
 use crate::response::Response;
 use crate::session::Session;
 use crate::submission::{Group, Responses, finish_one};
@@ -23,6 +22,9 @@ struct Ticket {
     group: u32,
     serial: u64,
     index: u32,
+    method: Method,
+    /// The range of the request in `written` of its group. Empty if the request can't be sent again.
+    message: (usize, usize),
 }
 
 /// The session of a connection that the event loop drives.
@@ -83,17 +85,9 @@ impl Driven for DrivenSession {
 #[derive(Debug)]
 struct Pool {
     place: Arc<Origin>,
-    queue: VecDeque<Queued>,
+    queue: VecDeque<Ticket>,
     /// The numbers of the pool's sessions.
     members: Vec<usize>,
-}
-
-#[derive(Debug)]
-struct Queued {
-    ticket: Ticket,
-    is_head: bool,
-    /// The bytes of the request in `written` of its group.
-    message: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -102,7 +96,7 @@ struct OpenGroup {
     pool: usize,
     /// The responses of a group of several requests, or `None` for a single request, whose response is its result.
     responses: Option<Responses>,
-    /// The requests that were queued, as they are sent.
+    /// The requests that were queued, and those that may have to be sent again, as they are sent.
     written: Vec<u8>,
 }
 
@@ -140,8 +134,8 @@ impl Dispatch {
     /// Gives all queued requests of a pool an error.
     pub fn fail_queue(&mut self, pool: usize, error: &Error) {
         let queue = self.pools.get_mut(pool).and_then(Option::as_mut).map(|pool| std::mem::take(&mut pool.queue));
-        for queued in queue.into_iter().flatten() {
-            self.give(queued.ticket, Err(error));
+        for ticket in queue.into_iter().flatten() {
+            self.give(ticket, Err(error));
         }
     }
 
@@ -167,8 +161,9 @@ impl Dispatch {
         self.groups[slot] = Some(OpenGroup { serial, pool: number, responses, written: Vec::new() });
         let Some(mut pool) = self.pools.get_mut(number).and_then(Option::take) else {
             for index in 0..count {
-                let index = word(index);
-                self.give(Ticket { group: group.id, serial, index }, Err(&Error::Closed("the client")));
+                let ticket =
+                    Ticket { group: group.id, serial, index: word(index), method: Method::Get, message: (0, 0) };
+                self.give(ticket, Err(&Error::Closed("the client")));
             }
             return;
         };
@@ -178,7 +173,8 @@ impl Dispatch {
         // The session that the next request goes to, and the number of the group's requests that it has.
         let (mut member, mut taken) = (members.next(), 0);
         for (index, request) in group.requests().enumerate() {
-            let ticket = Ticket { group: group.id, serial, index: word(index) };
+            let mut ticket =
+                Ticket { group: group.id, serial, index: word(index), method: Method::Get, message: (0, 0) };
             let request = match request {
                 Ok(request) => request,
                 Err(error) => {
@@ -186,6 +182,7 @@ impl Dispatch {
                     continue;
                 }
             };
+            ticket.method = request.method;
             let session = loop {
                 let Some(number) = member else { break None };
                 if taken < share
@@ -200,16 +197,23 @@ impl Dispatch {
             if let Some(number) = session
                 && let Some(driven) = sessions.session(number)
             {
-                driven.session.submit(ticket, &pool.place.head, &request);
+                // A request behind another one may have to be sent again.
+                if driven.session.in_flight() > 0
+                    && request.method.is_idempotent()
+                    && let Some(Some(open)) = self.groups.get_mut(slot)
+                {
+                    ticket.message = open.write(&pool.place, &request);
+                    driven.session.submit_written(ticket, request.method == Method::Head, open.message(ticket));
+                } else {
+                    driven.session.submit(ticket, &pool.place.head, &request);
+                }
                 taken += 1;
                 if touched.last() != Some(&number) {
                     touched.push(number);
                 }
             } else if let Some(Some(open)) = self.groups.get_mut(slot) {
-                let start = open.written.len();
-                pool.place.head.write(&mut open.written, &request);
-                let message = start..open.written.len();
-                pool.queue.push_back(Queued { ticket, is_head: request.method == Method::Head, message });
+                ticket.message = open.write(&pool.place, &request);
+                pool.queue.push_back(ticket);
             }
         }
         self.pools[number] = Some(pool);
@@ -219,11 +223,34 @@ impl Dispatch {
     pub fn feed(&mut self, driven: &mut DrivenSession) {
         let Some(Some(pool)) = self.pools.get_mut(driven.pool) else { return };
         while !driven.session.is_over() && driven.session.in_flight() < pool.place.options.pipelining {
-            let Some(queued) = pool.queue.pop_front() else { return };
+            let Some(ticket) = pool.queue.pop_front() else { return };
             // The group of a queued request may have been cancelled since.
-            if let Some(open) = open_group(&self.groups, queued.ticket) {
-                driven.session.submit_written(queued.ticket, queued.is_head, &open.written[queued.message]);
+            if let Some(open) = open_group(&self.groups, ticket) {
+                driven.session.submit_written(ticket, ticket.method == Method::Head, open.message(ticket));
             }
+        }
+    }
+
+    /// Gives all sessions of a pool queued requests. Returns the numbers of the sessions.
+    pub fn feed_pool(&mut self, pool: usize, sessions: &mut impl Sessions) -> Vec<usize> {
+        let members =
+            self.pools.get(pool).and_then(Option::as_ref).map(|pool| pool.members.clone()).unwrap_or_default();
+        for number in &members {
+            if let Some(driven) = sessions.session(*number) {
+                self.feed(driven);
+            }
+        }
+        members
+    }
+
+    /// Queues the requests behind a response that ends its connection, before all others. Those that may not be sent twice fail.
+    fn requeue(&mut self, driven: &mut DrivenSession) {
+        let (again, failed): (Vec<_>, Vec<_>) =
+            driven.session.cut_off().partition(|ticket| ticket.method.is_idempotent());
+        if let Some(Some(pool)) = self.pools.get_mut(driven.pool) {
+            again.into_iter().rev().for_each(|ticket| pool.queue.push_front(ticket));
+            let error = pool.place.cut_off();
+            failed.into_iter().for_each(|ticket| self.give(ticket, Err(&error)));
         }
     }
 
@@ -237,6 +264,7 @@ impl Dispatch {
         while let Some(arrived) = driven.session.next_response()? {
             self.give(arrived.ticket, Ok(driven.session.response(&arrived)));
         }
+        self.requeue(driven);
         self.feed(driven);
         Ok(())
     }
@@ -248,6 +276,7 @@ impl Dispatch {
             && let Some(arrived) = driven.session.at_end()
         {
             self.give(arrived.ticket, Ok(driven.session.response(&arrived)));
+            self.requeue(driven);
         }
         let place = self.pools.get(driven.pool).and_then(Option::as_ref).map(|pool| pool.place.url().to_string());
         lost(&place.unwrap_or_default(), error)
@@ -270,7 +299,7 @@ impl Dispatch {
         let Some(open) = self.groups.get_mut(id as usize).and_then(Option::take) else { return Vec::new() };
         let is_its = |ticket: &Ticket| ticket.group == id && ticket.serial == open.serial;
         let Some(Some(pool)) = self.pools.get_mut(open.pool) else { return Vec::new() };
-        pool.queue.retain(|queued| !is_its(&queued.ticket));
+        pool.queue.retain(|ticket| !is_its(ticket));
         let mut closing = Vec::new();
         for number in &pool.members {
             let Some(driven) = sessions.session(*number) else { continue };
@@ -297,6 +326,19 @@ impl Dispatch {
             }
         }
         *slot = None;
+    }
+}
+
+impl OpenGroup {
+    /// Writes a request as it is sent. Returns its range.
+    fn write(&mut self, place: &Origin, request: &Request<'_>) -> (usize, usize) {
+        let start = self.written.len();
+        place.head.write(&mut self.written, request);
+        (start, self.written.len())
+    }
+
+    fn message(&self, ticket: Ticket) -> &[u8] {
+        &self.written[ticket.message.0..ticket.message.1]
     }
 }
 

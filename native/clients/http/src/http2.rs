@@ -25,6 +25,7 @@ use crate::no_answer;
 use crate::origin::Origin;
 use crate::request::{Request, header_lines};
 use crate::response::Response;
+use crate::url::sent_path;
 
 /// The most times that a request is sent which the server did not execute.
 const MOST_SENDINGS: u32 = 12;
@@ -161,7 +162,7 @@ impl Http2 {
     fn message(&self, request: &Request<'_>) -> Result<hyper::Request<()>> {
         let place = &self.place;
         let scheme = if place.url.tls { "https" } else { "http" };
-        let uri = format!("{scheme}://{}{}{}", place.url.authority(), place.head.prefix(), request.path);
+        let uri = format!("{scheme}://{}{}{}", place.url.authority(), place.head.prefix(), sent_path(request.path));
         let mut builder = hyper::Request::builder().method(request.method.name()).uri(uri);
         let lines = place.head.lines_beside(request).chain([request.headers]);
         for (name, value) in lines.flat_map(header_lines) {

@@ -100,6 +100,15 @@ impl Origin {
         self.open_stream().await?.into_driven().map_err(|error| http_error(error.to_string()))
     }
 
+    /// The error of a request behind a response that ended its connection.
+    pub(crate) fn cut_off(&self) -> Error {
+        Error::Connection(format!(
+            "{} ended the connection with its response to an earlier request; this request may have been executed, and is not sent \
+             again, since its method says that twice is not as good as once",
+            self.url
+        ))
+    }
+
     /// A new stream to the server, opened within the time-out of a call, or else within [`CONNECT_TIMEOUT`].
     pub(crate) async fn open_stream(&self) -> Result<Stream> {
         let timeout = self.options.timeout.unwrap_or(CONNECT_TIMEOUT);

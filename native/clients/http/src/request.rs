@@ -2,7 +2,7 @@
 
 use boundary_bench_kernel::{Error, Result};
 
-use crate::url::Url;
+use crate::url::{Url, sent_path};
 
 /// The method of a request. These are all that a server of data needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,12 @@ impl Method {
             Self::Head => "HEAD",
             Self::Options => "OPTIONS",
         }
+    }
+
+    /// Whether a request may be executed twice with the effect of once
+    /// ([RFC 9110, 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)).
+    pub fn is_idempotent(self) -> bool {
+        !matches!(self, Self::Post | Self::Patch)
     }
 
     /// Whether a request without a body states a content-length of 0.
@@ -170,7 +176,7 @@ impl Head {
         let length = request.body.map_or(0, <[u8]>::len);
         out.reserve(self.prefix.len() + self.common.len() + request.path.len() + request.headers.len() + length + 64);
         let mut add = |part: &str| out.extend_from_slice(part.as_bytes());
-        for part in [request.method.name(), " ", &self.prefix, request.path] {
+        for part in [request.method.name(), " ", &self.prefix, &sent_path(request.path)] {
             add(part);
         }
         if request.headers.is_empty() || self.headers.is_empty() {
@@ -253,6 +259,20 @@ mod tests {
         assert!(Request { headers: "a: b\r\nc:\r\n", ..get }.check().is_ok());
     }
 
+    #[test]
+    fn a_path_is_the_same_over_both_versions() {
+        for byte in (0x21..0x7f).filter(|byte| *byte != b'#') {
+            let byte = char::from(byte);
+            let path = format!("/a{byte}b?c{byte}d");
+            let text = written(&Request::get(&path));
+            let sent = text.split(' ').nth(1).unwrap();
+            // As the client of HTTP/2 gives it to h2.
+            let uri: hyper::Uri = format!("http://h/api{}", sent_path(&path)).parse().unwrap();
+            assert_eq!(uri.path_and_query().unwrap().as_str(), sent, "{byte}");
+        }
+        assert_eq!("http://h/<^>".parse::<Url>().unwrap().path, "/%3C^%3E");
+    }
+
     proptest! {
         #[test]
         fn what_passes_the_check_is_one_request_to_a_parser(
@@ -264,7 +284,7 @@ mod tests {
                 let mut space = [httparse::EMPTY_HEADER; 32];
                 let mut parsed = httparse::Request::new(&mut space);
                 let head = parsed.parse(text.as_bytes()).unwrap().unwrap();
-                let expected = format!("/api{path}");
+                let expected = format!("/api{}", sent_path(&path));
                 prop_assert_eq!(parsed.path, Some(expected.as_str()));
                 prop_assert_eq!(parsed.headers.len(), header_lines(&headers).count() + 3);
                 prop_assert_eq!(&text[head..], &body);

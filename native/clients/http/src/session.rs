@@ -20,6 +20,8 @@ pub struct Session<T> {
     reader: ResponseReader,
     waiting: VecDeque<Waiting<T>>,
     is_over: bool,
+    /// Whether the connection ends with the last response: no response to the requests behind it follows.
+    is_closing: bool,
     /// The time of the last response that left no request in flight. At first, the time of the session's start.
     answered: Instant,
 }
@@ -42,7 +44,14 @@ impl<T> Session<T> {
     /// A session that refuses bodies of more than `most_bytes`.
     pub fn new(most_bytes: usize) -> Self {
         let reader = ResponseReader::new(most_bytes);
-        Self { output: Outbox::default(), reader, waiting: VecDeque::new(), is_over: false, answered: Instant::now() }
+        Self {
+            output: Outbox::default(),
+            reader,
+            waiting: VecDeque::new(),
+            is_over: false,
+            is_closing: false,
+            answered: Instant::now(),
+        }
     }
 
     /// The number of requests without a response.
@@ -109,6 +118,9 @@ impl<T> Session<T> {
     /// [`Error::Engine`](boundary_bench_kernel::Error::Engine) if the server does not speak the protocol, or a response is too large.
     /// The session is unusable then.
     pub fn next_response(&mut self) -> Result<Option<Arrived<T>>> {
+        if self.is_closing {
+            return Ok(None);
+        }
         let Some(waiting) = self.waiting.front() else {
             // Before it closes an idle connection, a server may send a reason. That answers no request.
             self.is_over |= !self.reader.is_idle();
@@ -117,7 +129,8 @@ impl<T> Session<T> {
         let Some(whole) = self.reader.next_whole(waiting.is_head)? else { return Ok(None) };
         // A response to a request that was sent in part is the last one: the server would take the rest for the next
         // request.
-        self.is_over |= !whole.is_reusable || (self.waiting.len() == 1 && !self.unsent().is_empty());
+        self.is_closing = !whole.is_reusable;
+        self.is_over |= self.is_closing || (self.waiting.len() == 1 && !self.unsent().is_empty());
         let waiting = self.waiting.pop_front();
         if self.waiting.is_empty() {
             self.answered = Instant::now();
@@ -129,12 +142,26 @@ impl<T> Session<T> {
     pub fn at_end(&mut self) -> Option<Arrived<T>> {
         self.is_over = true;
         let whole = self.reader.at_end()?;
+        self.is_closing = true;
         self.waiting.pop_front().map(|waiting| Arrived { ticket: waiting.ticket, whole })
     }
 
     /// The response that has arrived.
     pub fn response(&self, arrived: &Arrived<T>) -> Response<'_> {
         self.reader.response(&arrived.whole)
+    }
+
+    /// Gives up the requests behind a response that ends the connection, and returns their tickets. The server must not process them
+    /// ([RFC 9112, 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6)). Some servers begin to, so only those may be sent again of which
+    /// [`Method::is_idempotent`] says that twice is as good as once.
+    pub fn cut_off(&mut self) -> impl Iterator<Item = T> {
+        let cut_off = if self.is_closing { self.waiting.len() } else { 0 };
+        self.waiting.drain(..cut_off).map(|waiting| waiting.ticket)
+    }
+
+    /// Whether the connection ends with the last response.
+    pub fn is_closing(&self) -> bool {
+        self.is_closing
     }
 
     /// Gives up the requests in flight, and returns their tickets.

@@ -1,5 +1,6 @@
 //! The base URL of a server.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,6 +36,18 @@ impl fmt::Display for Url {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}://{}{}", self.scheme(), self.authority(), self.path)
     }
+}
+
+/// A path as it is sent. Characters that no URL has are percent-encoded, as the parser of URLs in browsers does: http 1.5 refuses them over
+/// HTTP/2, in a path or in a query.
+pub(crate) fn sent_path(path: &str) -> Cow<'_, str> {
+    let is_encoded = |byte| matches!(byte, b'"' | b'<' | b'>' | b'`');
+    if !path.bytes().any(is_encoded) {
+        return Cow::Borrowed(path);
+    }
+    let encode =
+        |c: char| if u8::try_from(c).is_ok_and(is_encoded) { format!("%{:02X}", u32::from(c)) } else { c.into() };
+    path.chars().map(encode).collect::<String>().into()
 }
 
 fn default_port(tls: bool) -> u16 {
@@ -77,7 +90,7 @@ impl Url {
             return Err(invalid("the path has characters that must be percent-encoded"));
         }
         let port = authority.port.unwrap_or(default_port(tls));
-        Ok(Self { tls, host: authority.host.to_owned(), port, path: path.to_owned() })
+        Ok(Self { tls, host: authority.host.to_owned(), port, path: sent_path(path).into_owned() })
     }
 }
 

@@ -400,17 +400,19 @@ async fn calls_that_wait_for_a_connection_share_the_outcome_of_the_attempt() {
 async fn an_answer_before_the_end_of_the_request_is_whole_and_a_cut_one_is_not() {
     // `content-length: 6`, as a literal without an index.
     let told = [&[0x88, 0x0f, 0x0d, 1], b"6".as_slice()].concat();
-    for (head, body, reason, expected) in [
-        (vec![0x88], "enough", 0_u32, Ok("enough")),
-        (told.clone(), "enough", 0, Ok("enough")),
-        (told, "enou", 0, Err("NO_ERROR")),
-        (vec![0x88], "enou", 8, Err("CANCEL")),
+    // The flag 1 marks the end of the response.
+    for (head, body, flags, reason, expected) in [
+        (vec![0x88], "enough", 1, 0_u32, Ok("enough")),
+        (told.clone(), "enough", 0, 0, Ok("enough")),
+        (told, "enou", 0, 0, Err("NO_ERROR")),
+        (vec![0x88], "enou", 0, 0, Err("NO_ERROR")),
+        (vec![0x88], "enou", 0, 8, Err("CANCEL")),
     ] {
         let (url, _) = raw(100, move |mut stream, _| {
             let number = next_request(&mut stream).unwrap();
             let answer = [
                 frame(HEADERS, 4, number, &head),
-                frame(0, 0, number, body.as_bytes()),
+                frame(0, flags, number, body.as_bytes()),
                 frame(RST_STREAM, 0, number, &reason.to_be_bytes()),
             ];
             stream.write_all(&answer.concat()).unwrap();

@@ -117,7 +117,7 @@ struct StatementState {
     /// The error for which the statement can't be run at all, and the error of preparing it.
     unusable: Option<Error>,
     unprepared: Option<Error>,
-    /// The rows so far: results with columns that can't be joined are in parts of their own.
+    /// The rows so far: results of other types are in parts of their own.
     parts: Vec<RowBuilder>,
 }
 
@@ -338,11 +338,14 @@ impl<'a> Run<'a> {
             Ok(part) => (Some(part), None),
             Err(problem) => (None, Some(problem)),
         };
+        let part_bytes = fields.iter().map(|field| COLUMN_BYTES + field.name.len()).sum::<usize>();
         if parts > 0 && state.parts.len() > parts {
-            self.gathered += fields.iter().map(|field| COLUMN_BYTES + field.name.len()).sum::<usize>();
+            self.gathered += part_bytes;
         }
         let mut rows = part.map(|part| &mut state.parts[part]);
-        let first_row = rows.as_ref().map_or(0, |rows| rows.rows());
+        let mut first_row = rows.as_ref().map_or(0, |rows| rows.rows());
+        // The rows of this result, once they need a part of their own.
+        let mut own: Option<RowBuilder> = None;
         let connection = &mut session.connection;
         let (gathered, most) = (&mut self.gathered, connection.most_bytes());
         let done = connection
@@ -353,14 +356,23 @@ impl<'a> Run<'a> {
                 }
                 // The rows behind one that can't be read are skipped.
                 if problem.is_none()
-                    && let Some(rows) = &mut rows
+                    && let Some(rows) = own.as_mut().or(rows.as_deref_mut())
                 {
-                    problem = rows.push(row).err();
+                    match rows.push_of(first_row, row) {
+                        Ok(None) => {}
+                        Ok(Some(apart)) => (own, first_row) = (Some(apart), 0),
+                        Err(error) => problem = Some(error),
+                    }
                 }
                 Ok(ControlFlow::Continue(()))
             })
             .await?;
-        let rows = rows.map_or(0, |rows| rows.rows()) - first_row;
+        let rows = own.as_ref().or(rows.as_deref()).map_or(0, RowBuilder::rows) - first_row;
+        if let Some(own) = own {
+            self.gathered += part_bytes;
+            part = Some(state.parts.len());
+            state.parts.push(own);
+        }
         if problem.is_some() {
             part = None;
         }
@@ -401,14 +413,14 @@ impl StatementState {
         fields: &Arc<[Field]>,
     ) -> Result<usize> {
         let form = if prepared.is_some() { Form::Binary } else { Form::Text };
-        if let Some(part) = self.parts.iter_mut().take(PARTS_SEARCHED).position(|rows| rows.takes(fields, form)) {
+        if let Some(part) = self.parts.iter().take(PARTS_SEARCHED).position(|rows| rows.takes(fields, form)) {
             return Ok(part);
         }
         let shape = match prepared {
             Some(id) => session.shape(sql, id, fields)?,
             None => session.text_shape(fields)?,
         };
-        self.parts.push(RowBuilder::flexible(&shape, SMALL_RESULT));
+        self.parts.push(RowBuilder::new(&shape, SMALL_RESULT));
         Ok(self.parts.len() - 1)
     }
 }

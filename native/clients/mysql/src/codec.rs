@@ -124,6 +124,11 @@ impl<'a> Bytes<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
+    /// Whether all bytes were read: `None` if there are more.
+    pub(crate) fn end(&self) -> Option<()> {
+        self.0.is_empty().then_some(())
+    }
+
     pub(crate) fn until_nul(&mut self) -> Option<&'a [u8]> {
         let end = self.0.iter().position(|byte| *byte == 0)?;
         let text = self.take(end)?;

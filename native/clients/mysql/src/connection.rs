@@ -58,6 +58,8 @@ pub struct Connection {
     /// Whether the server commits each statement, or `None` until an answer has said so: some servers never do.
     autocommits: Option<bool>,
     is_lost: bool,
+    /// Whether a command was sent while bytes were there that answer nothing. They would be taken for its answer.
+    is_stray: bool,
 }
 
 /// The beginning of a result. A procedure answers with several results. The outcome of each tells whether another one follows. That one
@@ -163,6 +165,7 @@ impl Connection {
             is_unsure: false,
             autocommits: None,
             is_lost: false,
+            is_stray: false,
         })
     }
 
@@ -195,9 +198,9 @@ impl Connection {
         self.server.capabilities & capability != 0
     }
 
-    /// Whether all answers were read, so that the next command can be sent.
+    /// Whether all answers were read and nothing else has come, so that the next command can be sent.
     pub fn is_idle(&self) -> bool {
-        self.outstanding == 0 && !self.is_lost
+        self.outstanding == 0 && !self.is_lost && !self.transport.has_input()
     }
 
     /// Whether the last answer left a transaction open.
@@ -231,9 +234,9 @@ impl Connection {
         }
     }
 
-    /// Whether the server has closed the connection, as far as is known without asking it.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.transport.has_ended()
+    /// Whether the server has neither closed the connection nor sent anything, as far as is known without asking it.
+    pub(crate) async fn is_quiet(&mut self) -> bool {
+        self.transport.is_quiet().await
     }
 
     /// Takes the stream out for a driver.
@@ -255,6 +258,7 @@ impl Connection {
 
     /// Appends a command to the output, without waiting.
     pub(crate) fn send(&mut self, code: u8, write: impl FnOnce(&mut Vec<u8>)) {
+        self.is_stray |= self.outstanding == 0 && self.transport.has_input();
         self.outstanding += 1;
         self.transport.restart();
         self.transport.send(|target| {
@@ -341,10 +345,11 @@ impl Connection {
                 Ok(text.map(|text| String::from_utf8_lossy(text).into_owned()))
             });
             rows.push(row.collect::<Result<_>>()?);
+            bytes.end().ok_or_else(|| garbled("row"))?;
             Ok(ControlFlow::Continue(()))
         })
         .await?;
-        if !self.is_idle() {
+        if self.outstanding > 0 {
             let started = self.started(None).await?;
             self.skip(started).await?;
         }
@@ -363,9 +368,11 @@ impl Connection {
         let mut parse = || Some((bytes.u8()?, bytes.u32()?, bytes.u16()?, bytes.u16()?));
         let Some((0, id, columns, parameters)) = parse() else { return Err(self.lost(garbled("prepared statement"))) };
         // The definitions of parameters say nothing: their types are open.
-        let definitions = usize::from(parameters) + usize::from(parameters > 0 && !self.can(capability::DEPRECATE_EOF));
-        for _ in 0..definitions {
+        for _ in 0..parameters {
             self.next_packet().await?;
+        }
+        if parameters > 0 {
+            self.end_of_definitions().await?;
         }
         let fields = if columns > 0 { self.fields(columns.into()).await? } else { Arc::default() };
         self.answered();
@@ -397,9 +404,7 @@ impl Connection {
                     let Some(known) = known.map(Arc::clone) else {
                         return Err(self.lost(garbled("result without columns")));
                     };
-                    if !self.can(capability::DEPRECATE_EOF) {
-                        self.next_packet().await?;
-                    }
+                    self.end_of_definitions().await?;
                     return Ok(Started::Rows(known));
                 }
                 let fields = self.fields(count).await?;
@@ -498,7 +503,7 @@ impl Connection {
     fn refused(&mut self, error: ServerError) -> Failure {
         self.answered();
         self.is_unsure |= self.in_transaction;
-        if error.ends_connection() {
+        if error.ends_connection() || self.transport.is_out_of_step() {
             return self.lost(lost(&error.to_string()));
         }
         Failure::Refused(error)
@@ -507,6 +512,7 @@ impl Connection {
     /// Counts an answer as read to its end.
     fn answered(&mut self) {
         self.outstanding -= 1;
+        self.transport.end_answer(self.outstanding == 0);
         self.last_answer = self.transport.take_count();
     }
 
@@ -533,10 +539,19 @@ impl Connection {
                 return Err(self.lost(response_limit::exceeded("what a result's columns are", self.most_bytes())));
             }
         }
-        if !self.can(capability::DEPRECATE_EOF) {
-            self.next_packet().await?;
-        }
+        self.end_of_definitions().await?;
         self.described.fields().ok_or_else(|| self.lost(garbled("column")))
+    }
+
+    /// Reads the packet behind the definitions of columns or parameters, if the server sends one.
+    async fn end_of_definitions(&mut self) -> CommandResult<()> {
+        if self.can(capability::DEPRECATE_EOF) {
+            return Ok(());
+        }
+        let packet = self.next_packet().await?;
+        let packet = self.transport.bytes(packet);
+        let is_end = packet.first() == Some(&0xfe) && packet.len() < 9;
+        if is_end { Ok(()) } else { Err(self.lost(garbled("end of columns"))) }
     }
 
     /// Keeps the columns of a prepared statement.
@@ -553,6 +568,9 @@ impl Connection {
 
     /// Reads the first packet of an answer. An error packet becomes an error.
     async fn first_packet(&mut self) -> CommandResult<std::ops::Range<usize>> {
+        if self.is_stray {
+            return Err(self.lost(unasked()));
+        }
         let range = self.next_packet().await?;
         let packet = self.transport.bytes(range.clone());
         if packet.first() == Some(&0xff) {
@@ -605,6 +623,11 @@ fn bytes_of(fields: &[Field]) -> usize {
 /// The error of a server that does not answer a login.
 pub(crate) fn no_answer(url: &Url, time: Duration) -> Failure {
     Error::Timeout(format!("{url} did not answer for {} s", time.as_secs())).into()
+}
+
+/// The error for a server that sends more than answers.
+pub(crate) fn unasked() -> Error {
+    lost("the server sent bytes that answer nothing")
 }
 
 /// The error for a connection that was lost.

@@ -153,22 +153,18 @@ impl Decoder {
         on_builder!(self, builder => Arc::new(builder.finish()) as ArrayRef)
     }
 
-    /// Turns into a decoder of a kind that [`Kind::joined`] has found. That decoder also holds the `rows` values so far.
-    pub(crate) fn join(&mut self, kind: Kind, rows: usize) {
-        match (&mut *self, kind) {
-            (Self::Null(_), _) => {
-                *self = Self::new(kind, rows + 1);
-                (0..rows).for_each(|_| self.push_null());
-            }
-            (Self::Decimal(builder, precision, _), Kind::Decimal { precision: wider, .. }) if wider > *precision => {
-                let values = builder.finish();
-                *self = Self::new(kind, rows + 1);
-                if let Self::Decimal(builder, ..) = self {
-                    values.iter().for_each(|value| builder.append_option(value));
-                }
-            }
-            _ => {}
-        }
+    /// Moves the values from `first` to `end` to another decoder of the same kind, and drops the values behind them.
+    pub(crate) fn split_into(&mut self, other: &mut Self, first: usize, end: usize) {
+        let values = self.finish();
+        self.append(&values.slice(0, first));
+        other.append(&values.slice(first, end - first));
+    }
+
+    fn append(&mut self, values: &ArrayRef) {
+        // They are of the builder's type, and were in its memory before.
+        on_builder!(self, builder => {
+            let _ = values.as_any().downcast_ref().map(|values| builder.append_array(values));
+        });
     }
 
     /// Takes a value that the column's type does not have: the column becomes a column of the values as the server writes them, or of

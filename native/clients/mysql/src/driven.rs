@@ -9,7 +9,7 @@ use boundary_bench_kernel::driven_stream::{Driven, DrivenStream};
 use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::connection::lost;
+use crate::connection::{lost, unasked};
 use crate::effect::{Held, TRANSACTION};
 use crate::pool::{Pool, Session};
 use crate::submission::{LOST_TRANSACTION, LOST_UNTOLD, Performed, Shapes, Submission};
@@ -115,11 +115,9 @@ impl DrivenSession {
     /// Handles this many bytes received into the buffer: appends the result that they complete to the frame.
     pub fn received(&mut self, bytes: usize, frame: &mut Frame, shapes: &Shapes) -> Result<()> {
         self.buffers.received(bytes);
-        if self.in_flight() == 0 {
-            return Err(lost("the server sent bytes that answer nothing"));
-        }
         self.work(frame, shapes);
-        Ok(())
+        // No later call gets what the server sends behind its answer.
+        if self.in_flight() == 0 && self.buffers.has_input() { Err(unasked()) } else { Ok(()) }
     }
 
     /// Notes that the connection has failed, and returns the error of the connection.

@@ -30,9 +30,9 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most sessions open at a time.
 const MAX_SESSIONS: usize = 256;
 
-/// The statement that sets up each session: SQL as in the other engines, times in UTC, and time-outs of a day. With
-/// these, no result or insert ends while its reader or writer pauses.
-const SETUP: &str = "SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES', time_zone = '+00:00', \
+/// The statement that sets up each session: SQL as in the other engines, and time-outs of a day. With these, no result or insert
+/// ends while its reader or writer pauses.
+const SETUP: &str = "SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES', \
                      net_read_timeout = 86400, net_write_timeout = 86400, wait_timeout = 86400, autocommit = 1";
 
 /// The prefix of the names of databases that the engine creates.

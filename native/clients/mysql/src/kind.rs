@@ -91,17 +91,6 @@ impl Kind {
         })
     }
 
-    /// The kind of a column that holds values of both kinds as each alone would, or `None` if there is none.
-    pub(crate) fn joined(self, other: Self) -> Option<Self> {
-        match (self, other) {
-            (Self::Null, kind) | (kind, Self::Null) => Some(kind),
-            (Self::Decimal { precision: a, scale }, Self::Decimal { precision: b, scale: other }) if scale == other => {
-                Some(Self::Decimal { precision: a.max(b), scale })
-            }
-            _ => (self == other).then_some(self),
-        }
-    }
-
     /// The engine type of a column of this kind.
     pub(crate) fn sql_type(self) -> SqlType {
         match self {

@@ -1,14 +1,17 @@
 //! The start of a connection: the server's greeting, TLS, the password.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
 use boundary_bench_kernel::error::catch_panic;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use mysql_common::crypto;
 use mysql_common::scramble::{scramble_native, scramble_sha256};
 
-use crate::codec::{Bytes, CommandResult, Failure, ServerError, capability, garbled, put_text};
-use crate::engine_error;
+use crate::codec::{Bytes, CommandResult, ServerError, capability, garbled, put_text};
 use crate::transport::{Transport, too_large};
 use crate::url::Url;
+use crate::{NAME, engine_error};
 
 /// The largest packet that the client announces: the limit of the protocol.
 const MAX_PACKET: u32 = 1 << 30;
@@ -17,6 +20,14 @@ const NATIVE: &str = "mysql_native_password";
 
 /// The name of the plugin by which a server may ask for the password itself.
 const CACHING_SHA2: &str = "caching_sha2_password";
+
+/// The users whose password a server had in its cache, or got, each with the server.
+static CACHED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// The entry of a user in [`CACHED`].
+fn cached(url: &Url) -> String {
+    format!("{}@{}", url.user, Url { database: None, ..url.clone() })
+}
 
 /// The facts that the login tells about the server.
 #[derive(Debug, Clone, Default)]
@@ -133,7 +144,12 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> CommandResul
     loop {
         let packet = next(transport, url).await?;
         match packet.first() {
-            Some(0x00) => break,
+            Some(0x00) => {
+                if plugin == CACHING_SHA2 && !password.is_empty() {
+                    lock(&CACHED).insert(cached(url));
+                }
+                break;
+            }
             Some(0xfe) => {
                 let mut bytes = Bytes(&packet[1..]);
                 let name = bytes.until_nul().ok_or_else(|| garbled("request of a password"))?;
@@ -164,7 +180,7 @@ async fn next(transport: &mut Transport, url: &Url) -> CommandResult<Vec<u8>> {
         let mut error = ServerError::parse(packet);
         // The server's message names the user and says whether a password was given, never the password.
         error.message = format!("{url} refuses the login: {}", error.message);
-        return Err(Failure::Refused(error));
+        return Err(Error::Connection(format!("{NAME}: {error}")).into());
     }
     Ok(packet.to_vec())
 }
@@ -195,6 +211,15 @@ async fn whole_password(transport: &mut Transport, url: &Url, password: &str, no
     let mut secret = [password.as_bytes(), &[0]].concat();
     if transport.is_private() || (url.tls.is_some() && url.allow_public_key_retrieval) {
         return Ok(secret);
+    }
+    let may_have_key = url.server_public_key.is_some() || url.allow_public_key_retrieval;
+    if (url.tls.is_some() || !may_have_key) && lock(&CACHED).contains(&cached(url)) {
+        // A server asks for the password also if the proof of it is wrong, and does not tell why it asks.
+        return Err(Error::Connection(format!(
+            "{NAME}: {url} refuses the login: the password is not the one that the server has let in before, or the server has forgotten \
+             that one since; only a server that proves who it is gets the password itself (tls=verify)"
+        ))
+        .into());
     }
     if url.tls.is_some() {
         return Err(Error::Insecure(format!(

@@ -141,7 +141,7 @@ impl Pool {
         }
         let idle = || lock(&self.idle).pop();
         while let Some(mut session) = idle() {
-            if !session.connection.has_ended() {
+            if session.connection.is_quiet().await {
                 session.make_room(1);
                 return Ok(Lease { session: Some(session), pool: Arc::clone(self), _permit: permit });
             }

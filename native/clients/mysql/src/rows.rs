@@ -81,14 +81,6 @@ impl RowShape {
         Kind::of(field, self.forms)
     }
 
-    /// The kinds of columns that hold the values of this shape and of results with these columns, or `None` if there are none.
-    fn joined(&self, fields: &[Field], form: Form) -> Option<Vec<Kind>> {
-        let joined = |(known, field): (&Kind, &Field)| known.joined(self.kind(field)?);
-        (self.form == form && self.has_names(fields))
-            .then(|| self.kinds.iter().zip(fields).map(joined).collect())
-            .flatten()
-    }
-
     /// This shape with other types of its columns.
     fn with_types(&self, types: impl Iterator<Item = SqlType>) -> Self {
         let columns = self.columns.iter().zip(types);
@@ -101,6 +93,9 @@ impl RowShape {
         &self.columns
     }
 }
+
+/// The outcome of a row's decoding: the column that failed, and its problem.
+type Decoded = std::result::Result<(), (usize, Problem)>;
 
 /// The rows that are gathered for a batch.
 pub struct RowBuilder {
@@ -127,21 +122,36 @@ impl RowBuilder {
         Self { is_flexible: true, ..Self::new(shape, capacity) }
     }
 
-    /// Prepares for rows of a result with these columns. Returns false if the rows so far and these have no columns in common.
-    pub(crate) fn takes(&mut self, fields: &Arc<[Field]>, form: Form) -> bool {
-        if self.shape.fits(fields, form) {
-            return true;
-        }
-        let Some(kinds) = self.shape.joined(fields, form) else { return false };
-        if kinds != self.shape.kinds {
-            for (decoder, kind) in self.decoders.iter_mut().zip(&kinds) {
-                decoder.join(*kind, self.rows);
+    /// Whether the builder takes rows of a result with these columns, without a change of its types.
+    pub(crate) fn takes(&self, fields: &Arc<[Field]>, form: Form) -> bool {
+        !self.is_flexible && self.shape.fits(fields, form)
+    }
+
+    /// Adds a row of the result whose rows begin at `first`. If it has a value that its column's type does not have, all rows of the result
+    /// go to a flexible builder, so that the types of other results stay. Returns that builder, unless it takes the place of this one.
+    pub(crate) fn push_of(&mut self, first: usize, row: &[u8]) -> Result<Option<Self>> {
+        match self.decode(row) {
+            Err((_, Problem::Unfit(_))) if !self.is_flexible => {
+                let mut own = self.split_off(first);
+                own.push(row)?;
+                if first > 0 {
+                    return Ok(Some(own));
+                }
+                *self = own;
+                Ok(None)
             }
-            let types = kinds.iter().map(|kind| kind.sql_type());
-            let shape = self.shape.with_types(types);
-            self.shape = Arc::new(RowShape { kinds, ..shape });
+            decoded => self.pushed(row, decoded).map(|()| None),
         }
-        true
+    }
+
+    /// Moves the rows from `first` on to a flexible builder. The beginning of a further row is dropped.
+    fn split_off(&mut self, first: usize) -> Self {
+        let mut own = Self::flexible(&self.shape, self.rows - first + 1);
+        for (decoder, own) in self.decoders.iter_mut().zip(&mut own.decoders) {
+            decoder.split_into(own, first, self.rows);
+        }
+        (own.rows, own.bytes, self.rows) = (self.rows - first, self.bytes, first);
+        own
     }
 
     /// The shape of the rows.
@@ -174,11 +184,17 @@ impl RowBuilder {
         if self.bytes + row.len() > MOST_BYTES {
             return Err(Error::Unsupported("rows of more than 1 GiB at once; ask for fewer at a time".to_owned()));
         }
-        let pushed = match self.shape.form {
-            Form::Binary => self.push_binary(row),
-            Form::Text => self.push_text(row),
-        };
-        if let Err((index, problem)) = pushed {
+        let decoded = self.decode(row);
+        self.pushed(row, decoded)
+    }
+
+    fn decode(&mut self, row: &[u8]) -> Decoded {
+        if self.shape.form == Form::Binary { self.push_binary(row) } else { self.push_text(row) }
+    }
+
+    /// Counts a row that was decoded, or else fills the columns behind the one that failed.
+    fn pushed(&mut self, row: &[u8], decoded: Decoded) -> Result<()> {
+        if let Err((index, problem)) = decoded {
             let error = self.refused(index, &problem);
             // All columns must keep the same length.
             for decoder in &mut self.decoders[index..] {
@@ -192,7 +208,7 @@ impl RowBuilder {
         Ok(())
     }
 
-    fn push_binary(&mut self, row: &[u8]) -> std::result::Result<(), (usize, Problem)> {
+    fn push_binary(&mut self, row: &[u8]) -> Decoded {
         let bitmap = (self.decoders.len() + 9) / 8;
         let (Some(0), Some((nulls, values))) = (row.first(), row.get(1..).and_then(|row| row.split_at_checked(bitmap)))
         else {
@@ -207,10 +223,10 @@ impl RowBuilder {
                 place_unfit(self.is_flexible, decoder, problem).map_err(|problem| (index, problem))?;
             }
         }
-        Ok(())
+        bytes.end().ok_or((self.decoders.len(), Problem::Garbled))
     }
 
-    fn push_text(&mut self, row: &[u8]) -> std::result::Result<(), (usize, Problem)> {
+    fn push_text(&mut self, row: &[u8]) -> Decoded {
         let mut bytes = Bytes(row);
         for (index, decoder) in self.decoders.iter_mut().enumerate() {
             match bytes.nullable_text() {
@@ -223,7 +239,7 @@ impl RowBuilder {
                 None => return Err((index, Problem::Garbled)),
             }
         }
-        Ok(())
+        bytes.end().ok_or((self.decoders.len(), Problem::Garbled))
     }
 
     fn refused(&self, index: usize, problem: &Problem) -> Error {
@@ -288,8 +304,8 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_cut_short_is_refused() {
-        for row in [&[][..], &[1, 0], &[0], &[0, 0], &[0, 0, 1, 2]] {
+    fn a_row_of_other_values_than_its_columns_is_refused() {
+        for row in [&[][..], &[1, 0], &[0], &[0, 0], &[0, 0, 1, 2], &[0, 0, 1, 2, 3, 4, 5]] {
             let mut rows = rows_of(&[field(type_id::LONG, 11, 0, 0)], Form::Binary).unwrap();
             assert_eq!(rows.push(row).unwrap_err().code(), "BB_ENGINE");
         }

@@ -217,7 +217,7 @@ impl RowView<'_> {
                 _ => value(index, Cell::Text(text)),
             }
         }
-        Some(())
+        bytes.end()
     }
 
     fn visit_binary(&self, value: &mut impl FnMut(usize, Cell<'_>)) -> Option<()> {
@@ -270,6 +270,6 @@ impl RowView<'_> {
                 }
             }
         }
-        Some(())
+        bytes.end()
     }
 }

@@ -4,7 +4,7 @@ use boundary_bench_kernel::Error;
 
 use crate::codec::{CommandResult, Failure};
 use crate::connection::Connection;
-use crate::url::{Collation, Url};
+use crate::url::{Collation, UTC, Url};
 
 /// The settings of a session as the server tells them, or `None` for a setting that it does not know.
 #[derive(Debug, Default)]
@@ -13,8 +13,10 @@ struct Settings {
     /// The character sets in which the server takes statements, compares texts and sends results.
     charsets: [Option<String>; 3],
     collation: Option<String>,
+    time_zone: Option<String>,
 }
 
+const TIME_ZONE: &str = "@@time_zone";
 const MAX_PACKET: &str = "@@max_allowed_packet";
 const CHARSETS: &str =
     "@@character_set_client, @@character_set_connection, @@character_set_results, @@collation_connection";
@@ -22,20 +24,26 @@ const CHARSETS: &str =
 impl Settings {
     /// Asks the server. One of a partial dialect may know only some of the variables.
     async fn ask(connection: &mut Connection) -> CommandResult<Self> {
-        if let Some(values) = values(connection, &format!("{MAX_PACKET}, {CHARSETS}")).await? {
-            let (max_packet, charsets) = values.split_at(values.len().min(1));
-            return Ok(Self::of(max_packet, charsets));
+        if let Some(values) = values(connection, &format!("{MAX_PACKET}, {CHARSETS}, {TIME_ZONE}")).await? {
+            return Ok(Self::of(values));
         }
-        let max_packet = values(connection, MAX_PACKET).await?.unwrap_or_default();
-        Ok(Self::of(&max_packet, &values(connection, CHARSETS).await?.unwrap_or_default()))
+        let mut all = Vec::new();
+        for (variables, count) in [(MAX_PACKET, 1), (CHARSETS, 4), (TIME_ZONE, 1)] {
+            let mut values = values(connection, variables).await?.unwrap_or_default();
+            values.resize(count, None);
+            all.append(&mut values);
+        }
+        Ok(Self::of(all))
     }
 
-    fn of(max_packet: &[Option<String>], charsets: &[Option<String>]) -> Self {
-        let charset = |index: usize| charsets.get(index).cloned().flatten().filter(|name| !name.is_empty());
+    fn of(values: Vec<Option<String>>) -> Self {
+        let mut values = values.into_iter().map(|value| value.filter(|value| !value.is_empty()));
+        let mut next = || values.next().flatten();
         Self {
-            max_packet: max_packet.first().and_then(|text| text.as_ref()?.parse().ok()),
-            charsets: [charset(0), charset(1), charset(2)],
-            collation: charset(3),
+            max_packet: next().and_then(|text| text.parse().ok()),
+            charsets: [next(), next(), next()],
+            collation: next(),
+            time_zone: next(),
         }
     }
 
@@ -67,8 +75,25 @@ async fn values(connection: &mut Connection, variables: &str) -> CommandResult<O
 /// Makes sure that the session of a new connection takes and sends UTF-8 with the collation of the URL. Returns the largest packet that
 /// the server takes, if it tells. A server that does not know the collation of the login silently takes another character set. In it,
 /// texts would be stored as other texts.
+///
+/// The session also gets the time zone of the URL. The server converts `TIMESTAMP`s to it, and reads and writes them as dates and times
+/// without a zone.
 pub(crate) async fn settle(connection: &mut Connection, url: &Url) -> CommandResult<Option<usize>> {
     let settings = Settings::ask(connection).await?;
+    let wanted = url.time_zone.as_deref().unwrap_or(UTC);
+    let is_other = |zone: &String| !zone.eq_ignore_ascii_case(wanted) && (wanted, zone.as_str()) != (UTC, "UTC");
+    if settings.time_zone.as_ref().map_or(url.time_zone.is_some(), is_other) {
+        // A URL holds no zone with a quote.
+        match connection.run(&format!("SET time_zone = '{wanted}'")).await {
+            Ok(_) => {}
+            // A server that knows one zone only.
+            Err(Failure::Refused(_)) if url.time_zone.is_none() => {}
+            Err(Failure::Refused(error)) => {
+                return Err(Error::Unsupported(format!("{url} does not take the time zone {wanted}: {error}")).into());
+            }
+            Err(lost) => return Err(lost),
+        }
+    }
     if settings.has_utf8mb4() && settings.has_collation(url.collation) {
         return Ok(settings.max_packet);
     }

@@ -120,6 +120,11 @@ impl Buffers {
         &mut self.input[self.pending.end..]
     }
 
+    /// Whether bytes were received and not taken.
+    pub(crate) fn has_input(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// Marks this many bytes of the room as received.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.pending.end += bytes;
@@ -131,6 +136,20 @@ impl Buffers {
     }
 }
 
+/// The knowledge of the sequence number of the server's next packet. A number that is another one means that an answer is not the answer to
+/// the command that it is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// The login, where neither side can be ahead of the other.
+    Login,
+    /// An answer begins.
+    First,
+    /// The number of the exchange.
+    Next,
+    /// A packet had another number: nothing more is read.
+    Lost,
+}
+
 /// Sends and receives packets. Output is buffered, and sent while an answer is awaited. So any number of commands may
 /// be sent before the first answer is read, and neither side ever waits for the other to read.
 pub(crate) struct Transport {
@@ -138,6 +157,8 @@ pub(crate) struct Transport {
     buffers: Buffers,
     /// The sequence number of the next packet of the exchange.
     sequence: u8,
+    /// The steps of the server's packets.
+    step: Step,
     /// Whether the server is authenticated and nobody else can read the connection, so that a secret can be sent in
     /// plain.
     is_private: bool,
@@ -147,6 +168,8 @@ pub(crate) struct Transport {
     count: usize,
     /// The number of bytes from which the system reports input.
     least_input: usize,
+    /// Whether a command of several packets may be under way. Its answer begins with their number.
+    has_long: bool,
 }
 
 impl Transport {
@@ -172,9 +195,11 @@ impl Transport {
             way: Way::Own(stream),
             buffers: Buffers::default(),
             sequence: 0,
+            step: Step::Login,
             most_bytes: LOGIN_PACKET,
             count: 0,
             least_input: 1,
+            has_long: false,
         }
     }
 
@@ -189,18 +214,37 @@ impl Transport {
         self.most_bytes
     }
 
-    /// Sets the most bytes of a packet, after the login.
+    /// Ends the login: sets the most bytes of a packet.
     pub(crate) fn set_most_bytes(&mut self, most_bytes: usize) {
         self.most_bytes = most_bytes;
+        self.step = Step::First;
     }
 
-    /// Whether the server has closed the connection, or sent bytes that answer no command, as servers do before they
-    /// close. False over TLS, since the bytes may concern TLS only, and if a driver reads.
-    pub(crate) fn has_ended(&self) -> bool {
-        match &self.way {
-            Way::Own(stream @ Stream::Plain(_)) => stream.has_news(),
-            Way::Own(Stream::Tls(_)) | Way::Driven(_) => false,
-            Way::Closed => true,
+    /// Expects the first packet of the next answer. `is_last`: no further command is under way.
+    pub(crate) fn end_answer(&mut self, is_last: bool) {
+        if self.step == Step::Next {
+            self.step = Step::First;
+        }
+        self.has_long &= !is_last;
+    }
+
+    /// Whether a packet had another number than the next one.
+    pub(crate) fn is_out_of_step(&self) -> bool {
+        self.step == Step::Lost
+    }
+
+    /// Whether bytes were received and not taken.
+    pub(crate) fn has_input(&self) -> bool {
+        self.buffers.has_input()
+    }
+
+    /// Whether the server has neither closed the connection, nor sent bytes that answer no command, as servers do before they close. True if
+    /// a driver reads.
+    pub(crate) async fn is_quiet(&mut self) -> bool {
+        match &mut self.way {
+            Way::Own(stream) => !self.buffers.has_input() && stream.is_quiet().await,
+            Way::Driven(_) => true,
+            Way::Closed => false,
         }
     }
 
@@ -255,8 +299,11 @@ impl Transport {
         exchange.left().end.clone().map_or(Ok(()), |(kind, message)| Err(io::Error::new(kind, message)))
     }
 
-    /// Fails if the input is longer than a packet may be.
+    /// Fails if the input is longer than a packet may be, or no packet that may follow.
     fn check_pending(&self) -> io::Result<()> {
+        if self.is_out_of_step() {
+            return Err(io::Error::other("the server's packets are out of order"));
+        }
         if self.buffers.pending.len() > self.most_bytes {
             return Err(io::Error::other(response_limit::exceeded("a packet of the server", self.most_bytes)));
         }
@@ -306,6 +353,7 @@ impl Transport {
         if length < MAX_PACKET {
             put_header(output, start, length, &mut self.sequence);
         } else {
+            self.has_long = true;
             let payload = output.split_off(start + HEADER);
             output.truncate(start);
             // A full last packet is followed by an empty one.
@@ -333,20 +381,39 @@ impl Transport {
         if length == MAX_PACKET {
             return self.try_long_packet();
         }
-        if last > end {
+        if last > end || !self.advance(header[3], self.buffers.input.get(start + HEADER).copied()) {
             return None;
         }
-        self.sequence = header[3].wrapping_add(1);
         self.buffers.pending.start = last;
         self.count += HEADER + length;
         Some(start + HEADER..last)
+    }
+
+    /// Checks the number of a packet whose first byte is given. Errors are taken with any number: a server that ends a connection sends
+    /// one before it has read a command.
+    fn advance(&mut self, number: u8, first: Option<u8>) -> bool {
+        let is_expected = match self.step {
+            Step::Next => number == self.sequence,
+            Step::First => number == 1 || self.has_long,
+            Step::Login => true,
+            Step::Lost => false,
+        };
+        if !is_expected {
+            self.step = Step::Lost;
+            return first == Some(0xff);
+        }
+        if self.step != Step::Login {
+            self.step = Step::Next;
+        }
+        self.sequence = number.wrapping_add(1);
+        true
     }
 
     /// Takes a packet as [`Transport::try_packet`] does, from several packets whose payloads are moved together.
     fn try_long_packet(&mut self) -> Option<Range<usize>> {
         let Range { start, end } = self.buffers.pending;
         let mut parts = Vec::new();
-        let mut position = start;
+        let (mut position, mut first_number, mut number) = (start, 0, 0);
         loop {
             let header = self.buffers.input.get(position..end)?.first_chunk::<HEADER>()?;
             let length = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
@@ -354,7 +421,13 @@ impl Transport {
             if part.end > end {
                 return None;
             }
-            self.sequence = header[3].wrapping_add(1);
+            if parts.is_empty() {
+                (first_number, number) = (header[3], header[3]);
+            } else if header[3] != number {
+                self.step = Step::Lost;
+                return None;
+            }
+            number = number.wrapping_add(1);
             position = part.end;
             parts.push(part);
             if length < MAX_PACKET {
@@ -362,6 +435,10 @@ impl Transport {
             }
         }
         let first = start + HEADER;
+        if !self.advance(first_number, self.buffers.input.get(first).copied()) {
+            return None;
+        }
+        self.sequence = number;
         let mut target = first;
         for part in parts {
             let length = part.len();
@@ -516,9 +593,9 @@ mod tests {
         for _ in 0..2 {
             transport.packet(10).await.unwrap();
         }
-        assert!(!transport.has_ended());
+        assert!(transport.is_quiet().await);
         server.write_all(&[0]).await.unwrap();
-        while !transport.has_ended() {
+        while transport.is_quiet().await {
             tokio::task::yield_now().await;
         }
     }

@@ -4,7 +4,7 @@
 //! [`Collation`]. `server-public-key=/file.pem` is a key to encrypt the password with, for a server that asks for it over a connection that
 //! others may read. `allow-public-key-retrieval=on` asks the server for that key, and tells the password to a server whose certificate is
 //! not verified (`tls=required`). The options of [`ValueForms`] are `date-strings=on`, `decimal-numbers=on`, `big-number-strings=on` and
-//! `tiny-int-1-is-bit=off`.
+//! `tiny-int-1-is-bit=off`. `time-zone` is the time zone of each session, in the server's words: [`UTC`] unless it is given.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,6 +21,9 @@ const DEFAULT_PORT: u16 = 3306;
 /// The most bytes of a packet, and of the rows gathered in one call, unless the URL sets them: the limit of the protocol for one
 /// packet.
 const MOST_BYTES: usize = 1 << 30;
+
+/// The time zone of sessions unless the URL names another one. In it, a server reads and writes `TIMESTAMP`s as dates and times of UTC.
+pub(crate) const UTC: &str = "+00:00";
 
 /// A collation of the character set `utf8mb4`. A client tells it to a server at its login. Servers differ in their collations: servers of
 /// `MariaDB` lack `utf8mb4_0900_ai_ci`, and others may lack `utf8mb4_unicode_ci`.
@@ -121,6 +124,8 @@ pub struct Url {
     pub collation: Collation,
     /// The forms in which results return values.
     pub forms: ValueForms,
+    /// The time zone of sessions, as `+02:00`, `Europe/Berlin` or `SYSTEM`. `None` is UTC.
+    pub time_zone: Option<String>,
 }
 
 impl fmt::Display for Url {
@@ -174,6 +179,9 @@ impl Url {
         if self.collation != Collation::default() {
             options.push(format!("collation={}", self.collation.name()));
         }
+        if let Some(zone) = &self.time_zone {
+            options.push(format!("time-zone={}", encoded(zone)));
+        }
         let ValueForms { date_strings, decimal_numbers, big_number_strings, booleans } = self.forms;
         for (is_set, option) in [
             (date_strings, "date-strings=on"),
@@ -198,7 +206,7 @@ impl FromStr for Url {
             Error::InvalidArgument(format!(
                 "unusable URL of a MySQL server: {problem}; use mysql://user:password@host:port/database, with \
                  ?socket=/path, ?tls=required or ?tls=verify&tls-ca=/path.pem, ?server-public-key=/path.pem or \
-                 ?allow-public-key-retrieval=on, ?max-response-bytes=N, ?collation=utf8mb4_bin if needed"
+                 ?allow-public-key-retrieval=on, ?max-response-bytes=N, ?collation=utf8mb4_bin, ?time-zone=+02:00 if needed"
             ))
         };
         let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;
@@ -227,6 +235,11 @@ impl FromStr for Url {
                 invalid("collation is utf8mb4_general_ci, utf8mb4_bin, utf8mb4_unicode_ci or utf8mb4_0900_ai_ci")
             })?,
         };
+        let is_zone = |byte: u8| byte.is_ascii_alphanumeric() || b"+-:/_".contains(&byte);
+        let time_zone = options.take("time-zone");
+        if time_zone.as_ref().is_some_and(|zone| zone.is_empty() || !zone.bytes().all(is_zone)) {
+            return Err(invalid("time-zone is an offset such as +02:00, a name such as Europe/Berlin, or SYSTEM"));
+        }
         let mut path = |name, is_path: fn(&str) -> bool, problem| match options.take(name) {
             Some(path) if !is_path(&path) => Err(invalid(problem)),
             path => Ok(path.map(PathBuf::from)),
@@ -245,6 +258,7 @@ impl FromStr for Url {
             extensions,
             collation,
             forms,
+            time_zone,
         };
         options.end().map_err(invalid)?;
         if url.socket.is_some() && url.tls.is_some() {
@@ -292,6 +306,7 @@ mod tests {
             "mysql://u:secret@h/?max-response-bytes=-1",
             "mysql://u:secret@h/?collation=latin1_swedish_ci",
             "mysql://u:secret@h/?date-strings=yes",
+            "mysql://u:secret@h/?time-zone='",
             "mysql://u:p@secret/secret@h/d",
             "mysql://u:1234/secret@h/d",
             "mysql://u:secret@h/?socket=x",
@@ -331,6 +346,7 @@ mod tests {
                 extensions: false,
                 collation,
                 forms: ValueForms { date_strings, decimal_numbers, big_number_strings, booleans },
+                time_zone: Some("+02:00".into()),
             };
             prop_assert_eq!(url.secret_text().parse::<Url>().unwrap(), url.clone());
             let url = Url { tls: None, socket: Some("/a b".into()), ..url };

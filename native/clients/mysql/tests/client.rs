@@ -14,7 +14,9 @@ use boundary_bench_kernel::testing::certificate;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, needs};
 use boundary_bench_mysql::server::{Server, executable, start, start_with};
-use boundary_bench_mysql::{Batch, Cell, CellLists, MysqlEngine, Results, SqlSession, StatementLists, Url, testing};
+use boundary_bench_mysql::{
+    Batch, Cell, CellLists, MysqlEngine, Outcome, Results, SqlSession, StatementLists, Url, testing,
+};
 
 use common::Client;
 use lists::lists_of;
@@ -211,12 +213,81 @@ fn results_longer_than_a_packet_arrive_whole() {
 }
 
 #[test]
+fn the_types_of_a_request_are_those_of_its_own_answer() {
+    needs!("mysql", executable(None));
+    on_runtime(async {
+        let (client, _) = client_of(&SERVER).await;
+        client.text("SET sql_mode = ''").await.unwrap();
+        client.text("CREATE TABLE t (id INT, d DATE, b TINYINT(1), x DOUBLE)").await.unwrap();
+        client
+            .text("INSERT INTO t VALUES (1, '2024-02-29', 1, 2), (2, '0000-00-00', 0, 1), (3, NULL, 7, 0.5), (4, '2024-03-01', 0, 4)")
+            .await
+            .unwrap();
+        let int = |ids: &[i64]| ids.iter().map(|id| vec![Value::Int(*id)]).collect::<Vec<_>>();
+        let decimal = |value, precision| vec![Value::Decimal { value, precision, scale: 2 }];
+        for (sql, lists) in [
+            ("SELECT d, b, x FROM t WHERE id = ?", int(&[1, 2, 1, 3, 4, 2, 9, 1])),
+            ("SELECT d, b, x FROM t WHERE id <= ? ORDER BY id", int(&[1, 4, 1, 3, 2, 1])),
+            ("SELECT ? AS v", vec![vec![Value::Int(1)], vec![Value::Null], vec![Value::Text("a".to_owned())]]),
+            ("SELECT ? * 1.5 AS v", vec![decimal(100, 5), decimal(123_456, 12), decimal(100, 5)]),
+        ] {
+            let results = client.run(&batch_of(sql, lists_of(&lists))).await.unwrap();
+            for (request, list) in lists.iter().enumerate() {
+                let alone = client.run(&batch_of(sql, lists_of(&[list]))).await.unwrap();
+                assert!(!alone.split[0], "{sql} {list:?}");
+                assert_eq!(columns_of(&results, request), columns_of(&alone, 0), "{sql} {list:?}");
+            }
+        }
+    });
+}
+
+/// The columns of a request, with their types and values.
+fn columns_of(results: &Results, request: usize) -> String {
+    let Outcome { part, first_row, rows, .. } = results.requests[request];
+    let mut parts = results.rows.iter().flatten().chain(&results.more);
+    format!("{:?}", parts.nth(part.unwrap()).unwrap().batch.slice(first_row, rows).columns())
+}
+
+#[test]
+fn timestamps_are_points_in_time_whatever_the_zone_of_the_server() {
+    needs!("mysql", executable(None));
+    let server = start_with(None, &["--default-time-zone=+05:00"], &CancelToken::default()).unwrap();
+    on_runtime(async {
+        let (client, url) = client_of(&server).await;
+        client.text("CREATE TABLE t (s TIMESTAMP)").await.unwrap();
+        client
+            .run(&batch_of("INSERT INTO t VALUES (?)", lists_of(&[[Value::Timestamp(86_400_000_000)]])))
+            .await
+            .unwrap();
+        let told = "(SELECT CONCAT(UNIX_TIMESTAMP(s), ' ', s, ' ', @@time_zone) FROM t)";
+        assert_eq!(number(&client, told).await, "86400 1970-01-02 00:00:00 +00:00");
+        assert_eq!(number(&client, "SELECT ABS(TIMESTAMPDIFF(SECOND, NOW(), UTC_TIMESTAMP())) < 5").await, "1");
+        for (zone, expected) in [("-03:30", "86400 1970-01-01 20:30:00 -03:30"), ("SYSTEM", " SYSTEM")] {
+            let url = Url { time_zone: Some(zone.to_owned()), ..url.clone() };
+            let client = Client::connect(&url).await.unwrap();
+            assert!(number(&client, told).await.ends_with(expected), "{zone}");
+            let engine = url.secret_text();
+            let read = tokio::task::spawn_blocking(move || {
+                let engine = MysqlEngine::open(&engine).unwrap();
+                let mut rows = engine.query("SELECT @@time_zone AS z", &QueryOptions::default()).unwrap();
+                let batch = rows.next_batch().unwrap().unwrap();
+                arrow_array::cast::AsArray::as_string::<i32>(batch.column(0)).value(0).to_owned()
+            });
+            assert_eq!(read.await.unwrap(), zone);
+        }
+        let url = Url { time_zone: Some("Nowhere/Land".to_owned()), ..url };
+        let error = Client::connect(&url).await.err().unwrap();
+        assert!(error.code() == "BB_UNSUPPORTED" && error.to_string().contains("Nowhere/Land"), "{error}");
+    });
+}
+
+#[test]
 fn a_login_that_is_refused_says_so_without_the_password() {
     needs!("mysql", executable(None));
     on_runtime(async {
         let url = Url { password: Some("wrong-secret".to_owned()), ..SERVER.url().clone() };
         let error = Client::connect(&url).await.err().unwrap();
-        assert_eq!(error.code(), "BB_ENGINE");
+        assert_eq!(error.code(), "BB_CONNECTION");
         assert!(error.to_string().contains("1045") && !error.to_string().contains("wrong-secret"), "{error}");
         let url = Url { database: Some("missing".to_owned()), ..SERVER.url().clone() };
         let error = Client::connect(&url).await.err().unwrap();
@@ -420,10 +491,10 @@ fn columns_that_depend_on_the_values_are_read_as_they_are() {
         let results = client.run(&batch_of("SELECT ? AS v", mixed)).await.unwrap();
         let places: Vec<_> =
             results.requests.iter().map(|request| (request.part, request.first_row, request.rows)).collect();
-        assert_eq!(places, [(Some(0), 0, 1), (Some(1), 0, 1), (Some(0), 1, 1), (Some(0), 2, 1)]);
+        assert_eq!(places, [(Some(0), 0, 1), (Some(1), 0, 1), (Some(2), 0, 1), (Some(0), 1, 1)]);
         assert_eq!(
             (results.split.as_slice(), results.more.len(), results.failed.as_slice()),
-            (&[true][..], 1, &[None][..])
+            (&[true][..], 2, &[None][..])
         );
     });
 }

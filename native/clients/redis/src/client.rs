@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use boundary_bench_kernel::driver::{Driver, Tokio};
+use boundary_bench_kernel::driver::Driver;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
@@ -14,6 +14,7 @@ use crate::groups::Groups;
 use crate::plan::Plan;
 use crate::resp::{CommandOutcome, Commands, Reply, arguments_of};
 use crate::state::{Hinge, is_misdirected, still_open};
+use crate::submission::RequestKind;
 use crate::url::{Endpoint, Url};
 use crate::{engine_error, no_answer, server_error};
 
@@ -51,13 +52,9 @@ impl KvClient {
         let timeout = options.timeout.unwrap_or(CONNECT_TIMEOUT);
         let url = Arc::new(url);
         let route = async {
-            let mut connection = Connection::open_untimed(&url.place, &url, &Tokio).await?;
-            if url.cluster == Some(false) {
-                return Ok(Route::Single(Some(connection)));
-            }
-            Ok(match Cluster::ask(&mut connection, &url).await? {
-                Some(cluster) => Route::Cluster(Arc::new(cluster)),
-                None => Route::Single(Some(connection)),
+            Ok(match Cluster::find(&url).await? {
+                (_, Some(cluster)) => Route::Cluster(Arc::new(cluster)),
+                (connection, None) => Route::Single(Some(connection)),
             })
         };
         let route = within(Some(timeout), route, no_answer).await?;
@@ -117,10 +114,21 @@ impl KvClient {
     /// In a cluster, a transaction (MULTI to EXEC, with WATCH before it) goes to the master of its keys' slot. Commands that mean
     /// all keys or all servers go to all masters. The masters' answers are combined. A pipeline with a transaction over several
     /// slots, without its end, or with a command that concerns one server is [`Error::Unsupported`]. Nothing of it is sent.
-    pub async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, CommandOutcome<'_, '_>)) {
+    pub async fn execute(&mut self, commands: &Commands, each: impl FnMut(usize, CommandOutcome<'_, '_>)) {
+        self.execute_as(commands, |_| (RequestKind::Pipeline, 0), each).await;
+    }
+
+    /// Runs commands as [`KvClient::execute`] does. `expected` is the operation of each command and the number of its keys. A reply that the
+    /// operation can't have is an error, and the next call connects again.
+    pub(crate) async fn execute_as(
+        &mut self,
+        commands: &Commands,
+        expected: impl Fn(usize) -> (RequestKind, usize),
+        mut each: impl FnMut(usize, CommandOutcome<'_, '_>),
+    ) {
         let mut plan = Plan::default();
         match self.plan(commands, &mut plan) {
-            Ok(()) => self.execute_planned(commands, &plan, each).await,
+            Ok(()) => self.execute_planned(commands, &plan, expected, each).await,
             Err(error) => (0..commands.len()).for_each(|index| each(index, Err(&error))),
         }
     }
@@ -130,13 +138,22 @@ impl KvClient {
         if self.is_cluster() { plan.add(commands) } else { Ok(()) }
     }
 
-    /// Runs commands that were planned, as [`KvClient::execute`] does.
+    /// Runs commands that were planned, as [`KvClient::execute_as`] does.
     pub(crate) async fn execute_planned(
         &mut self,
         commands: &Commands,
         plan: &Plan,
+        expected: impl Fn(usize) -> (RequestKind, usize),
         mut each: impl FnMut(usize, CommandOutcome<'_, '_>),
     ) {
+        let mut is_misfit = false;
+        let mut each = |index, answer: CommandOutcome<'_, '_>| match (answer, expected(index)) {
+            (Ok(reply), (kind, keys)) if !kind.takes(&reply, keys) => {
+                is_misfit = true;
+                each(index, Err(&kind.misfit(&reply)));
+            }
+            (answer, _) => each(index, answer),
+        };
         let mut is_answered = vec![false; if self.is_cluster() { commands.len() } else { 0 }];
         let mut answered = 0;
         let timeout = self.options.timeout;
@@ -189,35 +206,46 @@ impl KvClient {
                 }
             }
         }
+        if is_misfit {
+            match &mut self.route {
+                Route::Single(slot) => *slot = None,
+                Route::Cluster(cluster) => cluster.give_up_all(),
+            }
+        }
     }
 
     /// Runs one command.
     pub async fn call<T>(&mut self, arguments: &[&[u8]], read: impl FnOnce(Reply<'_>) -> Result<T>) -> Result<T> {
-        self.scratched(|commands| commands.push(arguments.iter().copied()), read).await
+        self.scratched(RequestKind::Pipeline, |commands| commands.push(arguments.iter().copied()), read).await
     }
 
     /// Reads the value of a key. `read` gets it in place.
     pub async fn get<T>(&mut self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> T) -> Result<T> {
-        self.scratched(|commands| commands.get(key), |reply| reply.value().map(read)).await
+        self.scratched(RequestKind::Get, |commands| commands.get(key), |reply| reply.value().map(read)).await
     }
 
     /// Sets a key to a value.
     pub async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.scratched(|commands| commands.set(key, value), |_| Ok(())).await
+        self.scratched(RequestKind::Set, |commands| commands.set(key, value), |_| Ok(())).await
     }
 
     async fn scratched<T>(
         &mut self,
+        kind: RequestKind,
         write: impl FnOnce(&mut Commands),
         read: impl FnOnce(Reply<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut read = Some(read);
         let mut result = Err(Error::Internal("a command without a reply".to_owned()));
-        self.execute_written(write, |_, answer| {
-            if let Some(read) = read.take() {
-                result = answer.map_err(Clone::clone).and_then(Reply::checked).and_then(read);
-            }
-        })
+        self.execute_written(
+            |_| (kind, 1),
+            write,
+            |_, answer| {
+                if let Some(read) = read.take() {
+                    result = answer.map_err(Clone::clone).and_then(Reply::checked).and_then(read);
+                }
+            },
+        )
         .await;
         result
     }
@@ -225,13 +253,14 @@ impl KvClient {
     /// Runs the commands that `write` writes, in memory that is kept for the next ones.
     async fn execute_written(
         &mut self,
+        expected: impl Fn(usize) -> (RequestKind, usize),
         write: impl FnOnce(&mut Commands),
         each: impl FnMut(usize, CommandOutcome<'_, '_>),
     ) {
         let mut commands = std::mem::take(&mut self.scratch);
         commands.clear();
         write(&mut commands);
-        self.execute(&commands, each).await;
+        self.execute_as(&commands, expected, each).await;
         self.scratch = commands;
     }
 
@@ -248,24 +277,15 @@ impl KvClient {
             Groups::of_keys(keys.clone())
         };
         let write = |commands: &mut Commands| groups.write_mget(commands, keys);
-        self.execute_written(write, |command, answer| {
-            let mut positions = groups.positions(command);
+        let expected = |command| (RequestKind::Mget, groups.positions(command).count());
+        self.execute_written(expected, write, |command, answer| {
+            let positions = groups.positions(command);
             match answer.map_err(Clone::clone).and_then(Reply::checked) {
-                Ok(Reply::Array(items)) => {
-                    for item in items {
-                        let Some(position) = positions.next() else { break };
-                        match item.value() {
-                            Ok(value) => each(position, Ok(value)),
-                            Err(error) => each(position, Err(&error)),
-                        }
-                    }
-                    let missing = engine_error("MGET answered with fewer values than keys".to_owned());
-                    positions.for_each(|position| each(position, Err(&missing)));
-                }
-                Ok(other) => {
-                    let error = unexpected(&other);
-                    positions.for_each(|position| each(position, Err(&error)));
-                }
+                Ok(Reply::Array(items)) => positions.zip(items).for_each(|(position, item)| match item.value() {
+                    Ok(value) => each(position, Ok(value)),
+                    Err(error) => each(position, Err(&error)),
+                }),
+                Ok(other) => positions.for_each(|position| each(position, Err(&unexpected(&other)))),
                 Err(error) => positions.for_each(|position| each(position, Err(&error))),
             }
         })
@@ -282,14 +302,18 @@ impl KvClient {
         };
         let write = |commands: &mut Commands| groups.write_mset(commands, entries);
         let mut failure: Option<(usize, Error)> = None;
-        self.execute_written(write, |command, answer| {
-            let first = groups.positions(command).next().unwrap_or_default();
-            if let Err(error) = answer.map_err(Clone::clone).and_then(Reply::checked)
-                && failure.as_ref().is_none_or(|(known, _)| first < *known)
-            {
-                failure = Some((first, error));
-            }
-        })
+        self.execute_written(
+            |_| (RequestKind::Mset, 0),
+            write,
+            |command, answer| {
+                let first = groups.positions(command).next().unwrap_or_default();
+                if let Err(error) = answer.map_err(Clone::clone).and_then(Reply::checked)
+                    && failure.as_ref().is_none_or(|(known, _)| first < *known)
+                {
+                    failure = Some((first, error));
+                }
+            },
+        )
         .await;
         match failure {
             None => Ok(()),

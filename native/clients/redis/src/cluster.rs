@@ -88,6 +88,21 @@ struct Departure {
 }
 
 impl Cluster {
+    /// Connects to one of the servers that a URL names, and asks it for its cluster. Each further server is asked as well if those before
+    /// it fail or keep silent.
+    pub(crate) async fn find(url: &Arc<Url>) -> Result<(Connection, Option<Self>)> {
+        let ask = |place: &Endpoint| {
+            let place = place.clone();
+            async move {
+                let mut connection = Connection::open_untimed(&place, url, &Tokio).await?;
+                let cluster = if url.cluster == Some(false) { None } else { Self::ask(&mut connection, url).await? };
+                Ok((connection, cluster))
+            }
+        };
+        // The caller has a time-out.
+        first_answer(url.places().collect(), Duration::MAX, ask).await
+    }
+
     /// The cluster that a server belongs to. `None` if it belongs to none, or does not say so, unless the URL says it.
     pub(crate) async fn ask(connection: &mut Connection, url: &Arc<Url>) -> Result<Option<Self>> {
         let mut ranges = Ok(Vec::new());
@@ -95,7 +110,7 @@ impl Cluster {
         connection.round_trip(SLOTS_QUESTION, 1, |_, reply| ranges = ranges_of(reply, &place)).await?;
         let problem = match ranges {
             Ok(ranges) if !ranges.is_empty() => {
-                let mut map = Map::new(url.place.clone());
+                let mut map = Map::new(url.places());
                 map.install(ranges);
                 let url = Arc::clone(url);
                 let reading = tokio::sync::Mutex::default();
@@ -107,7 +122,7 @@ impl Cluster {
         };
         if url.cluster == Some(true) {
             return Err(engine_error(format!(
-                "{place} is not a server of a cluster ({problem}); leave out ?cluster=true"
+                "{place} is not a server of a cluster ({problem}); leave out ?cluster=true, and name one host"
             )));
         }
         Ok(None)
@@ -137,6 +152,12 @@ impl Cluster {
         self.map().retire(node);
     }
 
+    /// Has later calls to all nodes take other connections.
+    pub(crate) fn give_up_all(&self) {
+        let map = self.map();
+        (0..).zip(map.places()).for_each(|(node, _)| map.retire(node));
+    }
+
     /// Reads the map of slots again, unless another call has tried to since `edition`. It asks all servers of which the client has heard,
     /// until one answers.
     async fn refresh(&self, edition: u32) {
@@ -149,23 +170,9 @@ impl Cluster {
             map.edition += 1;
             map.seeds()
         };
-        let (mut seeds, mut asked) = (seeds.into_iter(), FuturesUnordered::new());
-        loop {
-            let seed = seeds.next();
-            asked.extend(seed.map(|seed| self.ask_slots(seed)));
-            let answer = async {
-                while let Some(ranges) = asked.next().await {
-                    if ranges.is_some() {
-                        return ranges;
-                    }
-                }
-                None
-            };
-            match timeout(if seed.is_some() { PATIENCE } else { CONNECT_TIMEOUT }, answer).await {
-                Ok(Some(ranges)) => return self.map().install(ranges),
-                _ if seed.is_none() => return,
-                _ => {}
-            }
+        let ask = |seed| async move { self.ask_slots(seed).await.ok_or(Error::Closed("the connection")) };
+        if let Ok(ranges) = first_answer(seeds, CONNECT_TIMEOUT, ask).await {
+            self.map().install(ranges);
         }
     }
 
@@ -365,6 +372,31 @@ impl Cluster {
         }
         errands
     }
+}
+
+/// Asks each seed, if those before it have failed or kept silent for [`PATIENCE`]. Waits for `last` behind the last one. Returns the first
+/// answer.
+async fn first_answer<S, T, F>(seeds: Vec<S>, last: Duration, ask: impl Fn(S) -> F) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    let (count, mut asked, mut failure) = (seeds.len(), FuturesUnordered::new(), Error::Closed("the connection"));
+    for (at, seed) in seeds.into_iter().enumerate() {
+        asked.push(ask(seed));
+        let answer = async {
+            while let Some(answer) = asked.next().await {
+                match answer {
+                    Ok(answer) => return Some(answer),
+                    Err(error) => failure = error,
+                }
+            }
+            None
+        };
+        if let Ok(Some(answer)) = timeout(if at + 1 == count { last } else { PATIENCE }, answer).await {
+            return Ok(answer);
+        }
+    }
+    Err(failure)
 }
 
 /// The node for a command of all masters that a node did not execute: a new master instead of a node that is no master any more, else the

@@ -42,9 +42,9 @@ pub(crate) struct Range {
 }
 
 impl Map {
-    /// A map that knows no slots yet, and one server to ask for them.
-    pub(crate) fn new(seed: Endpoint) -> Self {
-        let nodes = vec![Node { place: seed, lane: None }];
+    /// A map that knows no slots yet, and these servers to ask for them.
+    pub(crate) fn new<'a>(seeds: impl Iterator<Item = &'a Endpoint>) -> Self {
+        let nodes = seeds.map(|seed| Node { place: seed.clone(), lane: None }).collect();
         Self { nodes, slots: vec![NOWHERE; SLOTS.into()], is_stale: true, edition: 0, informed: NOWHERE }
     }
 

@@ -48,7 +48,7 @@ pub(crate) async fn run_submission(client: &mut KvClient, submission: &[u8]) -> 
                 commands.clear();
                 let mut plan = Plan::default();
                 // The end of each request's commands, and the error of a request that is not sent.
-                let mut ends = Vec::new();
+                let (mut ends, mut kinds) = (Vec::new(), Vec::new());
                 let run = requests[at..]
                     .iter()
                     .take_while(|request| !matches!(request.kind, RequestKind::Mget | RequestKind::Mset));
@@ -59,19 +59,25 @@ pub(crate) async fn run_submission(client: &mut KvClient, submission: &[u8]) -> 
                     if planned.is_err() {
                         commands.truncate(start);
                     }
+                    kinds.resize(commands.len(), request.kind);
                     ends.push((commands.len(), planned.err()));
                 }
                 let mut results: Vec<Option<Entered>> = Vec::new();
                 results.resize_with(commands.len(), || None);
                 client
-                    .execute_planned(&commands, &plan, |index, answer| {
-                        let mut result = Entered::default();
-                        match answer {
-                            Ok(reply) => result.reply(&reply),
-                            Err(error) => result.error(error),
-                        }
-                        results[index] = Some(result);
-                    })
+                    .execute_planned(
+                        &commands,
+                        &plan,
+                        |index| (kinds[index], 1),
+                        |index, answer| {
+                            let mut result = Entered::default();
+                            match answer {
+                                Ok(reply) => result.reply(&reply),
+                                Err(error) => result.error(error),
+                            }
+                            results[index] = Some(result);
+                        },
+                    )
                     .await;
                 let mut results = results.into_iter();
                 let mut start = 0;

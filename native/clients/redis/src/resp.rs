@@ -279,13 +279,15 @@ struct Scanner {
     more: u64,
     /// The most bytes of a reply.
     most_bytes: usize,
+    /// The bytes of all values up to the position.
+    values: usize,
     /// For each open array, the outermost first, the value of `more` at its last element.
     open: Vec<u64>,
 }
 
 impl Scanner {
     fn new(most_bytes: usize) -> Self {
-        Self { position: 0, more: 0, most_bytes, open: Vec::new() }
+        Self { position: 0, more: 0, most_bytes, values: 0, open: Vec::new() }
     }
 
     /// The end of the reply that `bytes` begin with, or `None` while it is incomplete. An announced length counts towards the
@@ -307,7 +309,9 @@ impl Scanner {
                         b'$' if number >= 0 => {
                             let length = usize::try_from(number).unwrap_or(usize::MAX);
                             let next = after.saturating_add(length).saturating_add(2);
-                            if next > self.most_bytes {
+                            // The limit of Redis for a value counts the value alone.
+                            let values = self.values.saturating_add(length);
+                            if values > self.most_bytes {
                                 return Err(response_limit::exceeded("a reply", self.most_bytes));
                             }
                             if next > bytes.len() {
@@ -316,6 +320,7 @@ impl Scanner {
                             if &bytes[next - 2..next] != b"\r\n" {
                                 return Err(not_resp(bytes, next - 2));
                             }
+                            self.values = values;
                             next
                         }
                         b'*' if number > MOST_ELEMENTS => return Err(not_resp(bytes, self.position)),
@@ -339,7 +344,7 @@ impl Scanner {
             self.position = next;
             if self.more == 0 {
                 let end = self.position;
-                self.position = 0;
+                (self.position, self.values) = (0, 0);
                 self.open.clear();
                 return Ok(Some(end));
             }
@@ -461,6 +466,21 @@ mod tests {
         assert_eq!(commands.command(1), b"*3\r\n$3\r\nSET\r\n$0\r\n\r\n$11\r\n12345678901\r\n");
         assert_eq!(arguments_of(commands.command(1)).collect::<Vec<_>>(), [b"SET".as_slice(), b"", b"12345678901"]);
         assert_eq!((commands.len(), commands.command(2)), (3, b"*1\r\n$4\r\nPING\r\n".as_slice()));
+    }
+
+    #[test]
+    fn the_limit_counts_values_without_their_framing() {
+        for (reply, is_taken) in [
+            ("$9\r\n123456789\r\n", true),
+            ("$10\r\n", false),
+            ("*1\r\n$9\r\n123456789\r\n", true),
+            ("*2\r\n$5\r\n12345\r\n$5\r\n", false),
+        ] {
+            let mut buffer = ReplyBuffer::new(9);
+            buffer.room()[..reply.len()].copy_from_slice(reply.as_bytes());
+            buffer.received(reply.len());
+            assert_eq!(buffer.next_bytes().is_ok_and(|reply| reply.is_some()), is_taken, "{reply}");
+        }
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Session {
     /// Handles this many bytes received into the buffer: appends the results that they complete to the frame.
     ///
     /// # Errors
-    /// [`Error::Engine`] if the server does not speak the protocol, [`Error::TooLarge`] beyond the limit, [`Error::Connection`] behind a
+    /// [`Error::Engine`] if the server does not speak the protocol, or sends a reply that the command can't have, [`Error::TooLarge`] beyond the limit, [`Error::Connection`] behind a
     /// DISCARD that the server refused. The session is unusable then.
     pub fn received(&mut self, bytes: usize, frame: &mut Frame) -> Result<()> {
         self.replies.received(bytes);
@@ -125,8 +125,12 @@ impl Session {
             let Some(waiting) = self.waiting.front() else {
                 return Err(crate::engine_error("the server sent a reply that nothing was asked for".to_owned()));
             };
+            let keys = if waiting.kind == RequestKind::Mget { waiting.groups.range(self.seen).len() } else { 1 };
+            if !waiting.kind.takes(&reply, keys) {
+                return Err(waiting.kind.misfit(&reply));
+            }
             match waiting.kind {
-                RequestKind::Mget => enter_values(&mut self.entered, waiting.groups.range(self.seen).len(), reply),
+                RequestKind::Mget => enter_values(&mut self.entered, keys, reply),
                 RequestKind::Mset => {
                     if let (Reply::Error(text), None) = (&reply, &self.refusal) {
                         self.entered.notice(text);
@@ -191,15 +195,11 @@ impl Session {
     }
 }
 
-/// Adds the values of one MGET of this many keys.
+/// Adds the values of one MGET of this many keys, or its error for each.
 fn enter_values(entered: &mut Entered, keys: usize, reply: Reply<'_>) {
     match reply {
-        Reply::Array(items) if items.count_left() == keys => items.for_each(|item| entered.reply(&item)),
-        Reply::Error(text) => (0..keys).for_each(|_| entered.server_error(text)),
-        _ => {
-            let error = crate::engine_error("MGET was not answered with one value for each key".to_owned());
-            (0..keys).for_each(|_| entered.error(&error));
-        }
+        Reply::Array(items) => items.for_each(|item| entered.reply(&item)),
+        reply => (0..keys).for_each(|_| entered.reply(&reply)),
     }
 }
 
@@ -245,6 +245,36 @@ mod tests {
         assert_eq!((frame[0], frame[8], &frame[28..30]), (2, 2, [1, 0].as_slice()));
         assert_eq!(session.in_flight(), 0);
         assert_eq!(receive(&mut session, b"+OK\r\n").unwrap_err().code(), "BB_ENGINE");
+    }
+
+    #[test]
+    fn a_reply_of_a_type_that_the_command_does_not_have_ends_the_session() {
+        let (get, set, mget, mset) = (0, 1, 2, 3);
+        let cases: [(u32, &[&str], &[&str]); 4] = [
+            (get, &[":1\r\n", "+OK\r\n", "*0\r\n"], &["$1\r\nx\r\n", "$-1\r\n", "-WRONGTYPE x\r\n"]),
+            (set, &["$-1\r\n", ":1\r\n", "$2\r\nOK\r\n", "*0\r\n"], &["+OK\r\n", "-OOM x\r\n"]),
+            (
+                mget,
+                &["*1\r\n$-1\r\n", "*2\r\n:1\r\n$-1\r\n", "$-1\r\n", "+OK\r\n"],
+                &["*2\r\n$-1\r\n$0\r\n\r\n", "-ERR x\r\n"],
+            ),
+            (mset, &["*0\r\n", ":1\r\n", "$-1\r\n"], &["+OK\r\n", "-OOM x\r\n"]),
+        ];
+        for (kind, refused, taken) in cases {
+            let arguments: &[&[u8]] = if kind == get { &[b"a"] } else { &[b"a", b"b"] };
+            for (replies, is_taken) in [(refused, false), (taken, true)] {
+                for reply in replies {
+                    let mut session = Session::new("here".to_owned(), crate::url::MOST_BYTES);
+                    submit(&mut session, 1, kind, &[], arguments);
+                    submit(&mut session, 2, get, &[], &[b"c"]);
+                    let received = receive(&mut session, reply.as_bytes());
+                    assert_eq!(received.is_ok(), is_taken, "{kind} {reply}");
+                    if let Err(error) = received {
+                        assert!(error.code() == "BB_ENGINE" && session.in_flight() == 2, "{error}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 use crate::client::{KvClient, KvOptions};
 use crate::cluster_calls::GRACE;
 use crate::resp::{CommandOutcome, Commands, Reply};
+use crate::submission::RequestKind;
 use crate::url::Url;
 
 /// A handle of a [`KvClient`] that many callers share. Each caller has a handle of its own, with one command in flight.
@@ -57,7 +58,7 @@ struct Queue {
 #[derive(Debug, Default)]
 struct Pipeline {
     commands: Commands,
-    slots: Vec<Arc<Slot>>,
+    slots: Vec<(RequestKind, Arc<Slot>)>,
 }
 
 /// The place for the answers to one caller.
@@ -110,20 +111,25 @@ impl SharedKvClient {
 
     /// Reads the value of a key. `read` gets it in place.
     pub async fn get<T>(&mut self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> T) -> Result<T> {
-        self.call(|commands| commands.get(key), read).await
+        self.call(RequestKind::Get, |commands| commands.get(key), read).await
     }
 
     /// Sets a key to a value.
     pub async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.call(|commands| commands.set(key, value), |_| ()).await
+        self.call(RequestKind::Set, |commands| commands.set(key, value), |_| ()).await
     }
 
-    async fn call<T>(&mut self, write: impl FnOnce(&mut Commands), read: impl FnOnce(Option<&[u8]>) -> T) -> Result<T> {
+    async fn call<T>(
+        &mut self,
+        kind: RequestKind,
+        write: impl FnOnce(&mut Commands),
+        read: impl FnOnce(Option<&[u8]>) -> T,
+    ) -> Result<T> {
         let slot = self.slot.take().unwrap_or_default();
         let is_first = {
             let mut next = lock(&self.link.queue.next);
             write(&mut next.commands);
-            next.slots.push(Arc::clone(&slot));
+            next.slots.push((kind, Arc::clone(&slot)));
             next.slots.len() == 1
         };
         if is_first {
@@ -150,7 +156,7 @@ async fn send(mut client: KvClient, queue: Arc<Queue>) {
         yield_now().await;
         let Pipeline { commands, slots } = std::mem::take(&mut *lock(&queue.next));
         let mut pipeline = Box::pin(async move {
-            client.execute(&commands, |position, outcome| slots[position].fill(outcome)).await;
+            run(&mut client, &commands, &slots).await;
         });
         let mut ticks = 0;
         while ticks < 2 {
@@ -174,8 +180,13 @@ async fn send(mut client: KvClient, queue: Arc<Queue>) {
         yield_now().await;
         std::mem::swap(&mut pipeline, &mut *lock(&queue.next));
         let Pipeline { commands, slots } = &mut pipeline;
-        client.execute(commands, |position, outcome| slots[position].fill(outcome)).await;
+        run(&mut client, commands, slots).await;
         commands.clear();
         slots.clear();
     }
+}
+
+async fn run(client: &mut KvClient, commands: &Commands, slots: &[(RequestKind, Arc<Slot>)]) {
+    let fill = |position: usize, outcome: CommandOutcome<'_, '_>| slots[position].1.fill(outcome);
+    client.execute_as(commands, |position| (slots[position].0, 1), fill).await;
 }

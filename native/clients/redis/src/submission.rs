@@ -39,6 +39,34 @@ pub enum RequestKind {
     CheckedPipeline,
 }
 
+impl RequestKind {
+    /// Whether the command of this kind, on this many keys, can have this reply. A reply of another type is the reply to another command.
+    pub(crate) fn takes(self, reply: &Reply<'_>, keys: usize) -> bool {
+        match (self, reply) {
+            (Self::Pipeline | Self::CheckedPipeline, _) | (_, Reply::Error(_)) => true,
+            (Self::Get, reply) => matches!(reply, Reply::Bulk(_) | Reply::Nil),
+            (Self::Set | Self::Mset, reply) => matches!(reply, Reply::Status(_)),
+            (Self::Mget, Reply::Array(items)) => {
+                items.count_left() == keys && items.clone().all(|item| Self::Get.takes(&item, 1))
+            }
+            (Self::Mget, _) => false,
+        }
+    }
+
+    /// The error for a reply that the command can't have. Its connection must be dropped: further replies may be out of step as well.
+    pub(crate) fn misfit(self, reply: &Reply<'_>) -> Error {
+        let kind = match reply {
+            Reply::Int(_) => "an integer",
+            Reply::Array(_) => "an array",
+            Reply::Nil => "nil",
+            Reply::Status(_) => "a status",
+            Reply::Bulk(_) | Reply::Error(_) => "a value",
+        };
+        let name = format!("{self:?}").to_ascii_uppercase();
+        crate::engine_error(format!("the server answered {name} with {kind}, which is no reply to that command"))
+    }
+}
+
 /// A request in a submission.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {

@@ -1,5 +1,6 @@
 //! The URL of a server: its place and its login.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,17 +12,19 @@ use boundary_bench_kernel::{Error, Result, percent};
 /// The default port of Redis.
 const DEFAULT_PORT: u16 = 6379;
 
-/// The most bytes of a reply, unless the URL sets them: the limit of Redis for one value.
+/// The most bytes of a reply without its framing, unless the URL sets them: the limit of Redis for one value.
 pub const MOST_BYTES: usize = 512 << 20;
 
-/// A server's URL: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` over TLS, and `redis+unix:///path` or
+/// A server's URL: `redis://[[user]:password@]host[:port][,host[:port]...][/database]`, `rediss://...` over TLS, and `redis+unix:///path` or
 /// `unix:///path` with `?db=`, `&user=`, `&password=`. With `?cluster=true` the server is one of a cluster, with `?cluster=false` it
-/// is used alone. Otherwise the server is asked. `?tls-ca=/file.pem` names the certificate authorities to trust instead of the
+/// is used alone. Otherwise the server is asked. Several hosts are servers of a cluster: any of them that answers tells the others. `?tls-ca=/file.pem` names the certificate authorities to trust instead of the
 /// system's ([`Trust::of_words`]). `?max-response-bytes=` is the most bytes of a reply. Passwords are never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
-    /// The place of the server.
+    /// The place of the server, the first one if there are several.
     pub place: Endpoint,
+    /// The places of further servers of the cluster.
+    pub others: Vec<Endpoint>,
     /// The user of the server's access list.
     pub user: Option<String>,
     /// The password of the login.
@@ -66,7 +69,9 @@ impl fmt::Display for Url {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Endpoint::Tcp { tls, .. } => {
-                write!(formatter, "{}://{}/{}", if *tls { "rediss" } else { "redis" }, self.place, self.database)
+                write!(formatter, "{}://{}", if *tls { "rediss" } else { "redis" }, self.place)?;
+                self.others.iter().try_for_each(|other| write!(formatter, ",{other}"))?;
+                write!(formatter, "/{}", self.database)
             }
             Endpoint::Unix(path) => write!(formatter, "redis+unix://{}?db={}", path.display(), self.database),
         }
@@ -82,7 +87,7 @@ impl fmt::Debug for Url {
 /// An error that does not repeat the URL, since the URL may hold a password.
 fn invalid(problem: &str) -> Error {
     Error::InvalidArgument(format!(
-        "unusable URL of a Redis server: {problem}; use redis://[[user]:password@]host[:port][/database], rediss://... \
+        "unusable URL of a Redis server: {problem}; use redis://[[user]:password@]host[:port][/database], with several host:port,host:port of a cluster, rediss://... \
          for TLS, or redis+unix:///path[?db=0], with ?cluster=true or false, ?tls-ca=/file.pem and ?max-response-bytes=N if needed"
     ))
 }
@@ -90,13 +95,17 @@ fn invalid(problem: &str) -> Error {
 impl FromStr for Url {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self> {
-        let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;
+    fn from_str(given: &str) -> Result<Self> {
+        let (text, others) = without_others(given);
+        let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(&text).map_err(invalid)?;
         let Authority { user, password, host, port } = authority.ok_or_else(|| invalid("no // follows the scheme"))?;
         if user.is_some() && password.is_none() {
             return Err(invalid("the login must be user:password or :password"));
         }
         let number = |text: &str| text.parse().map_err(|_| invalid("the database must be a number"));
+        if host.is_empty() && text.len() < given.len() {
+            return Err(invalid("a host of several is empty"));
+        }
         let (place, database) = match scheme {
             "redis" | "valkey" | "rediss" | "valkeys" => {
                 let host = if host.is_empty() { "127.0.0.1".to_owned() } else { decode(host)? };
@@ -110,10 +119,19 @@ impl FromStr for Url {
             "unix" | "redis+unix" | "valkey+unix" => return Err(invalid("the path of a socket must be absolute")),
             _ => return Err(invalid("the scheme is unknown")),
         };
+        let tls = matches!(place, Endpoint::Tcp { tls: true, .. });
+        let others = others.map(|other| {
+            let other = format!("redis://{other}");
+            let host = UrlParts::parse(&other).map_err(invalid)?.authority.filter(|other| !other.host.is_empty());
+            let Authority { host, port, .. } = host.ok_or_else(|| invalid("a host of several is empty"))?;
+            Ok(Endpoint::Tcp { host: decode(host)?, port: port.unwrap_or(DEFAULT_PORT), tls })
+        });
+        let others = others.collect::<Result<Vec<_>>>()?;
         let is_bool = |text: String| text.parse().map_err(|_| invalid("cluster must be true or false"));
         let cluster = options.take("cluster").map(is_bool).transpose()?;
-        let tls = matches!(place, Endpoint::Tcp { tls: true, .. });
+        let cluster = cluster.or_else(|| (!others.is_empty()).then_some(true));
         let url = Self {
+            others,
             // A server at the path of a socket is not asked whether it is one of a cluster.
             cluster: cluster.or_else(|| matches!(place, Endpoint::Unix(_)).then_some(false)),
             place,
@@ -127,11 +145,36 @@ impl FromStr for Url {
         if url.user.is_some() && url.password.is_none() {
             return Err(invalid("a user needs a password (redis://user:password@host)"));
         }
+        if !url.others.is_empty() && (url.cluster == Some(false) || matches!(url.place, Endpoint::Unix(_))) {
+            return Err(invalid("several hosts must be servers of a cluster"));
+        }
         if url.cluster == Some(true) && url.database != 0 {
             return Err(invalid("a cluster has the database 0 only"));
         }
         Ok(url)
     }
+}
+
+impl Url {
+    /// The places of all servers that the URL names.
+    pub fn places(&self) -> impl Iterator<Item = &Endpoint> {
+        std::iter::once(&self.place).chain(&self.others)
+    }
+}
+
+/// A URL without the hosts behind the first one, and these hosts.
+fn without_others(text: &str) -> (Cow<'_, str>, impl Iterator<Item = &str>) {
+    let start = text.find("://").map_or(text.len(), |colon| colon + 3);
+    let end = text[start..].find(['/', '?']).map_or(text.len(), |length| start + length);
+    let start = text[start..end].rfind('@').map_or(start, |at| start + at + 1);
+    let mut hosts = text[start..end].split(',');
+    let first = hosts.next().unwrap_or_default();
+    let one = if first.len() == end - start {
+        text.into()
+    } else {
+        format!("{}{first}{}", &text[..start], &text[end..]).into()
+    };
+    (one, hosts)
 }
 
 /// Decodes percent-encoded text.
@@ -170,6 +213,16 @@ mod tests {
     }
 
     #[test]
+    fn a_url_names_several_servers_of_a_cluster() {
+        let url = parsed("rediss://me:p,w@a:1,[::1],b%2dc:7000/0?tls=required");
+        let places = url.places().cloned().collect::<Vec<_>>();
+        assert_eq!(places, [tcp("a", 1, true), tcp("::1", 6379, true), tcp("b-c", 7000, true)]);
+        assert_eq!((url.password.as_deref(), url.cluster), (Some("p,w"), Some(true)));
+        assert_eq!(url.to_string(), "rediss://a:1,[::1]:6379,b-c:7000/0");
+        assert_eq!(parsed("redis://:a,b@h").others, []);
+    }
+
+    #[test]
     fn unusable_urls_are_refused_and_secrets_not_shown() {
         for text in [
             "localhost",
@@ -189,6 +242,11 @@ mod tests {
             "redis://h/1?cluster=true",
             "redis://h?user=me",
             "redis://[::1",
+            "redis://a,",
+            "redis://,a,b",
+            "redis://a:1,b:x",
+            "redis://a,b?cluster=false",
+            "redis://a,b/1",
         ] {
             let error = text.parse::<Url>().unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT", "{text}");

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::needs;
-use boundary_bench_redis::{Commands, KvClient, Reply, executable};
+use boundary_bench_redis::{Commands, KvClient, KvOptions, Reply, Server, executable};
 use servers::{Cluster, fill, keys, mget, pipeline, run, shown};
 
 /// Checks that each key has itself as its value, by MGET and by a pipeline of GET.
@@ -67,6 +67,28 @@ async fn a_moved_slot_is_followed_to_its_new_master() {
     assert_filled(&mut client, &keys).await;
     client.set(b"{moved}2", b"known").await.unwrap();
     assert_eq!(cluster.errors("MOVED").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_is_found_by_any_server_of_the_url_that_answers() {
+    needs!("redis", executable(None));
+    let cluster = Cluster::start().await;
+    let port_of = |listener: &std::net::TcpListener| listener.local_addr().unwrap().port();
+    let listen = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // It takes connections, and says nothing.
+    let silent = listen();
+    let (silent_port, refusing_port) = (port_of(&silent), port_of(&listen()));
+    let port = cluster.servers.masters()[1].port();
+    let url = format!("redis://127.0.0.1:{refusing_port},127.0.0.1:{silent_port},127.0.0.1:{port}");
+    let mut client = common::client(&url).await;
+    client.set(b"a", b"b").await.unwrap();
+    let known = client.places().iter().map(ToString::to_string).collect::<Vec<_>>();
+    for port in [silent_port, refusing_port].into_iter().chain(cluster.servers.masters().iter().map(Server::port)) {
+        assert!(known.contains(&format!("127.0.0.1:{port}")), "{known:?}");
+    }
+    let url = format!("redis://127.0.0.1:{refusing_port},127.0.0.1:{refusing_port}");
+    let error = KvClient::connect(url.parse().unwrap(), KvOptions::default()).await.unwrap_err();
+    assert!(error.to_string().contains("can't connect"), "{error}");
 }
 
 /// Reads and writes the keys until told to end, by GET and SET of each, and by MGET. GET and SET must always succeed. MGET may be

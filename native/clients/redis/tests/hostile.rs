@@ -74,6 +74,31 @@ async fn a_reply_beyond_the_limit_is_refused_and_its_connection_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_reply_of_a_type_that_the_command_does_not_have_is_an_error_and_the_next_call_connects_again() {
+    // Each connection answers one command. On the same one, the next command would wait in vain.
+    let client = async |said: &[u8]| common::client(&answering(said, b"")).await;
+    for said in [&b":1\r\n"[..], b"*1\r\n:1\r\n", b"+OK\r\n+OK\r\n"] {
+        let mut client = client(said).await;
+        for _ in 0..2 {
+            let error = client.get(b"a", |_| ()).await.unwrap_err();
+            assert!(error.to_string().contains("no reply to that command"), "{error}");
+            let mut codes = Vec::new();
+            let take = |_, value: Result<Option<&[u8]>, &Error>| codes.push(value.map(drop).map_err(Error::code));
+            client.mget([b"a".as_slice(), b"b"].into_iter(), take).await;
+            assert_eq!(codes, [Err("BB_ENGINE"); 2]);
+        }
+    }
+    for said in [&b"$-1\r\n"[..], b"*0\r\n", b":1\r\n"] {
+        let mut client = client(said).await;
+        for _ in 0..2 {
+            assert_eq!(client.set(b"a", b"b").await.unwrap_err().code(), "BB_ENGINE");
+            let entries = std::iter::once((b"a".as_slice(), b"b".as_slice()));
+            assert_eq!(client.mset(entries).await.unwrap_err().code(), "BB_ENGINE");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn kinds_of_replies_that_were_not_asked_for_are_refused_and_not_kept() {
     // Pushes, attributes, maps, sets and the other kinds of RESP3, each without end.
     for said in

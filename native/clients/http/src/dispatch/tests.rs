@@ -94,6 +94,33 @@ fn a_lost_connection_fails_what_it_had_and_the_rest_goes_on() {
 }
 
 #[test]
+fn requests_behind_a_response_that_ends_its_connection_are_sent_again_if_twice_is_as_good_as_once() {
+    let (mut dispatch, mut sessions) = dispatch(1, 8);
+    let requests = [Request::get("/a"), Request::get("/b"), Request::post("/c", b""), Request::get("/d")];
+    for group in groups(&submission(0, 1, &requests)) {
+        dispatch.submit(&group.unwrap(), &mut sessions, &mut Vec::new());
+    }
+    submit(&mut dispatch, &mut sessions, 2, &["/e"]);
+    sessions[0].sent(usize::MAX >> 1);
+    // A server that goes on sending nonetheless gives the next response to nobody.
+    let text = format!("{}a{OK}b", OK.replace("content", "connection: close\r\ncontent"));
+    sessions[0].room()[..text.len()].copy_from_slice(text.as_bytes());
+    dispatch.received(&mut sessions[0], text.len()).unwrap();
+    assert!(sessions[0].is_over());
+    dispatch.ended(0, &mut sessions[0], &Error::Closed("it"));
+    let place = Arc::clone(&dispatch.pools[0].as_ref().unwrap().place);
+    let mut other = DrivenSession::new(0, &place);
+    dispatch.add_session(0, &mut other);
+    let sent = String::from_utf8(other.unsent().to_vec()).unwrap();
+    let paths = sent.lines().filter_map(|line| line.strip_prefix("GET ")).map(|line| &line[..2]).collect::<Vec<_>>();
+    assert_eq!(paths, ["/b", "/d", "/e"]);
+    answer(&mut dispatch, &mut other, "bde");
+    let frame = String::from_utf8_lossy(dispatch.frame().bytes()).into_owned();
+    assert!(frame.contains("[BB_CONNECTION]"), "{frame}");
+    assert_eq!(results(&mut dispatch), [(0, 2, 0), (1, 0, 4), (2, 0, 1)]);
+}
+
+#[test]
 fn a_group_that_is_cancelled_gets_no_result_and_gives_its_connections_up() {
     let (mut dispatch, mut sessions) = dispatch(1, 2);
     submit(&mut dispatch, &mut sessions, 1, &["/a"]);

@@ -117,7 +117,7 @@ impl Connection {
             }
         }
         let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        let body = self.body(place, body, length).await.map_err(Failure::Failed)?;
+        let body = self.body(place, stream, body, length).await.map_err(Failure::Failed)?;
         Ok(OwnedResponse { status: parts.status.as_u16(), head, body })
     }
 
@@ -145,16 +145,19 @@ impl Connection {
     }
 
     /// Reads a body, whose length the head may have told.
-    async fn body(&self, place: &Origin, mut body: RecvStream, length: Option<usize>) -> Result<Bytes> {
+    async fn body(&self, place: &Origin, stream: u32, mut body: RecvStream, length: Option<usize>) -> Result<Bytes> {
         let most_bytes = place.options.most_bytes;
         let (mut first, mut all) = (Bytes::new(), BytesMut::new());
         while let Some(piece) = body.data().await {
             let piece = match piece {
                 Ok(piece) => piece,
-                // So a server ends a whole response to a request of which it wants no more.
+                // So a server ends a whole response to a request of which it wants no more
+                // ([RFC 9113, 8.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.1)). h2 0.4 does not tell whether the response was
+                // whole, and a server that gives up in the middle of one may state the same reason.
                 Err(error)
                     if is_reset(&error, Reason::NO_ERROR)
-                        && length.is_none_or(|length| length == first.len() + all.len()) =>
+                        && length
+                            .map_or_else(|| self.seen.is_whole(stream), |length| length == first.len() + all.len()) =>
                 {
                     break;
                 }

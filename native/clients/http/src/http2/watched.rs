@@ -1,6 +1,7 @@
 //! A byte stream of HTTP/2 whose frames are noticed as they pass. `h2` does not tell which requests a server surely did not execute.
 //! `h2` 0.4.20 also bounds neither interim responses nor PING, SETTINGS, PRIORITY and frames of unknown types.
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -61,6 +62,8 @@ pub(super) struct Seen {
     has_ended: AtomicBool,
     has_heard: AtomicBool,
     is_silent: AtomicBool,
+    /// The streams whose response was whole before their request was.
+    early: Mutex<HashSet<u32>>,
     /// The first bytes of the server, until they are known to be HTTP/2.
     first: Mutex<Vec<u8>>,
     changed: Notify,
@@ -78,6 +81,11 @@ impl Seen {
     pub(super) fn is_unprocessed(&self, stream: u32) -> bool {
         stream > self.opened.load(Ordering::Acquire)
             || (self.is_going_away.load(Ordering::Acquire) && stream > self.last.load(Ordering::Acquire))
+    }
+
+    /// Whether the response of a stream was whole before its request was. Asked once per stream.
+    pub(super) fn is_whole(&self, stream: u32) -> bool {
+        lock(&self.early).remove(&stream)
     }
 
     /// The reason with which the server has announced the end of the connection.
@@ -139,6 +147,9 @@ impl Seen {
         let mut is_flood = false;
         frames.pass(bytes, |head| {
             is_flood |= idle.is_flood(head);
+            if ends_stream(head) && idle.sending.remove(&stream_of(head)) {
+                lock(&self.early).insert(stream_of(head));
+            }
             self.note(head);
         });
         if is_flood {
@@ -171,14 +182,34 @@ impl Seen {
     }
 
     fn sent(&self, bytes: &[u8], frames: &mut Frames, idle: &mut Idle) {
-        frames.pass(bytes, |head| match head[3] {
-            DATA => idle.frames = 0,
-            HEADERS => {
-                self.opened.fetch_max(number(head, 5) & LAST_STREAM, Ordering::AcqRel);
+        frames.pass(bytes, |head| {
+            let stream = stream_of(head);
+            match head[3] {
+                DATA => idle.frames = 0,
+                HEADERS => {
+                    self.opened.fetch_max(stream, Ordering::AcqRel);
+                    if !ends_stream(head) {
+                        idle.sending.insert(stream);
+                    }
+                }
+                _ => {}
             }
-            _ => {}
+            // From now on, h2 itself knows whether the response is whole.
+            let is_last = (head[3] == DATA && ends_stream(head)) || head[3] == RST_STREAM;
+            if is_last && !idle.sending.remove(&stream) {
+                lock(&self.early).remove(&stream);
+            }
         });
     }
+}
+
+/// Whether a frame is the last one of its stream from its sender.
+fn ends_stream(head: &[u8; GOAWAY_HEAD]) -> bool {
+    matches!(head[3], DATA | HEADERS) && head[4] & END_STREAM != 0
+}
+
+fn stream_of(head: &[u8; GOAWAY_HEAD]) -> u32 {
+    number(head, 5) & LAST_STREAM
 }
 
 /// The 32-bit number at a place of a head.
@@ -224,9 +255,11 @@ impl Frames {
     }
 }
 
-/// The idle frames of a server in a row.
+/// The idle frames of a server in a row, and what its frames are held against.
 struct Idle {
     frames: u32,
+    /// The streams whose request is not whole yet.
+    sending: HashSet<u32>,
     /// The time at which the number last reached [`MOST_IDLE`], at first the time of the connection's start.
     since: Instant,
 }
@@ -271,7 +304,7 @@ impl<S> fmt::Debug for Watched<S> {
 
 impl<S> Watched<S> {
     pub(super) fn new(stream: S, seen: Arc<Seen>) -> Self {
-        let idle = Idle { frames: 0, since: Instant::now() };
+        let idle = Idle { frames: 0, sending: HashSet::new(), since: Instant::now() };
         Self { stream, seen, received: Frames::after(0), sent: Frames::after(PREFACE), idle }
     }
 }
@@ -314,7 +347,7 @@ mod tests {
     }
 
     fn idle() -> Idle {
-        Idle { frames: 0, since: Instant::now() }
+        Idle { frames: 0, sending: HashSet::new(), since: Instant::now() }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Servers that send without end, announce bytes that never come, send nothing at all, or ignore a request to end a
 //! statement.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use boundary_bench_engine::Engine;
@@ -16,7 +17,7 @@ use boundary_bench_mysql::{Connection, DrivenSession, MysqlEngine, Shapes, SqlSe
 use tokio::io::AsyncWriteExt;
 
 use crate::common::{Client, text};
-use crate::scripted::{OK, PLAIN, Say, Scripted, WITH_TLS, greeting, hear, listen, one_column, packet};
+use crate::scripted::{OK, PLAIN, Say, Scripted, WITH_TLS, greeting, hear, listen, number, one_column, packet};
 
 /// The memory that a server may make this process use, in bytes, including the memory of the tests themselves.
 const LITTLE: u64 = 300 << 20;
@@ -184,7 +185,10 @@ async fn an_answer_that_comes_byte_by_byte_is_read() {
         stream.set_nodelay(true).unwrap();
         let mut said = vec![greeting(1, PLAIN, "mysql_native_password"), packet(2, OK)];
         said.push([one_column(), row(300), packet(4, &[0xfe, 0, 0, 2, 0, 0, 0])].concat());
-        for (turn, bytes) in said.into_iter().enumerate() {
+        for (turn, mut bytes) in said.into_iter().enumerate() {
+            if turn == 2 {
+                number(&mut bytes, &mut 1);
+            }
             if turn > 0 {
                 hear(&mut stream).await.unwrap();
             }
@@ -197,6 +201,88 @@ async fn an_answer_that_comes_byte_by_byte_is_read() {
     let mut connection = Connection::open(&url).await.unwrap();
     connection.run("SLOW").await.unwrap();
     assert!(connection.is_idle());
+}
+
+/// An OK packet that tells of this many changed rows.
+fn changed(rows: u8) -> Vec<u8> {
+    packet(1, &[0, rows, 0, 2, 0, 0, 0])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_nobody_asked_for_is_given_to_no_later_call() {
+    let count = AtomicU8::new(0);
+    let server = Scripted::start(move |sql| match sql {
+        "DO 1" => {
+            let run = count.fetch_add(1, Ordering::SeqCst) + 1;
+            Say::Exact(if run % 3 == 1 { [changed(run), changed(99)].concat() } else { changed(run) })
+        }
+        _ => Say::Ok,
+    });
+    let server = server.await;
+    let uri = server.url.secret_text();
+    let ran = tokio::task::spawn_blocking(move || {
+        let engine = MysqlEngine::open(&uri).unwrap();
+        (0..6).map(|_| engine.execute("DO 1", &CancelToken::default()).unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(ran.await.unwrap(), [1, 2, 3, 4, 5, 6]);
+    let client = Client::connect(&server.url).await.unwrap();
+    assert_eq!(client.text("DO 1").await.unwrap().requests[0].affected_rows, 7);
+    let error = client.text("DO 1").await.unwrap_err();
+    assert!(error.code() == "BB_CONNECTION" && error.to_string().contains("answer nothing"), "{error}");
+    for _ in 0..2 {
+        Client::connect(&server.url).await.unwrap().text("DO 1").await.unwrap();
+    }
+    let (mut stream, mut driven) = DrivenSession::open(&server.url).await.unwrap();
+    let (mut frame, shapes) = (Frame::default(), Shapes::default());
+    driven.submit(7, Submission::Run(text("DO 1")), &mut frame, &shapes).unwrap();
+    let sent = stream.write(driven.unsent()).unwrap();
+    driven.sent(sent, &mut frame, &shapes);
+    let received = loop {
+        match stream.read(driven.room()) {
+            Ok(bytes) => break driven.received(bytes, &mut frame, &shapes),
+            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    };
+    // The call has its own answer, and the connection ends.
+    assert_eq!((received.unwrap_err().code(), frame.bytes()[0], frame.bytes()[4]), ("BB_CONNECTION", 7, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_out_of_their_order_are_no_answer() {
+    let end = |number| packet(number, &[0xfe, 0, 0, 2, 0, 0, 0]);
+    let numbered = |number| [one_column(), row(9), packet(number, b"\x01x")].concat();
+    for (said, expected) in [
+        (packet(2, OK), "out of order"),
+        (packet(0, b"\xff\x10\x04#HY000gone"), "gone"),
+        ([one_column(), packet(4, b"\x01x"), end(5)].concat(), "out of order"),
+        ([numbered(3), end(5)].concat(), "out of order"),
+        ([numbered(4), end(6)].concat(), "out of order"),
+        ([one_column(), packet(3, &vec![b'x'; 0xff_ffff]), packet(5, b"x"), end(6)].concat(), "out of order"),
+    ] {
+        let server = Scripted::start(move |sql| if sql == "DO 1" { Say::Exact(said.clone()) } else { Say::Ok }).await;
+        let client = Client::connect(&server.url).await.unwrap();
+        let error = client.text("DO 1").await.unwrap_err();
+        assert!(error.code() == "BB_CONNECTION" && error.to_string().contains(expected), "{expected}: {error}");
+        assert_eq!(client.text("DO 2").await.map(drop).unwrap_err().code(), "BB_CONNECTION");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_of_more_values_than_columns_is_refused() {
+    let end = packet(4, &[0xfe, 0, 0, 2, 0, 0, 0]);
+    for (values, expected) in [(&b"\x01a\x01b"[..], Err("BB_ENGINE")), (b"\x01a", Ok(1)), (b"\x02a", Err("BB_ENGINE"))]
+    {
+        let said = [one_column(), packet(3, values), end.clone()].concat();
+        let server = Scripted::start(move |sql| if sql == "DO 1" { Say::Bytes(said.clone()) } else { Say::Ok }).await;
+        let client = Client::connect(&server.url).await.unwrap();
+        let rows = client.text("DO 1").await.map(|results| results.requests[0].rows).map_err(|error| error.code());
+        assert_eq!(rows, expected);
+        let mut visited = Vec::new();
+        let mut session = SqlSession::open(&server.url).await.unwrap();
+        session.queue_text("DO 1");
+        session.answer(None, |row| visited.push(row.visit(|_, _| {}).is_ok())).await.unwrap();
+        assert_eq!(visited, [expected.is_ok()]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

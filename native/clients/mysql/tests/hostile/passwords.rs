@@ -83,6 +83,32 @@ async fn a_server_that_proves_nothing_gets_nothing_of_the_password() {
     }
 }
 
+#[tokio::test]
+async fn a_wrong_password_is_no_connection_also_if_the_server_has_the_right_one_in_its_cache() {
+    let (listener, url) = listen().await;
+    tokio::spawn(async move {
+        let mut right = Vec::new();
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(&greeting(1, PLAIN, CACHING)).await.unwrap();
+            let login = hear(&mut stream).await.unwrap();
+            if right.is_empty() {
+                right.clone_from(&login);
+            }
+            let answer = if login == right { [packet(2, &[1, 3]), packet(3, OK)].concat() } else { packet(2, WHOLE) };
+            stream.write_all(&answer).await.unwrap();
+            hear(&mut stream).await;
+        }
+    });
+    Connection::open(&url).await.unwrap();
+    let wrong = Url { password: Some("other".to_owned()), ..url.clone() };
+    let error = refusal(&wrong).await;
+    assert!(error.code() == "BB_CONNECTION" && error.to_string().contains("refuses the login"), "{error}");
+    // Of another user nothing is known.
+    assert_eq!(refusal(&Url { user: "you".to_owned(), ..wrong }).await.code(), "BB_INSECURE");
+    Connection::open(&url).await.unwrap();
+}
+
 fn openssl(arguments: &[&str], files: &[(&str, &Path)]) {
     let mut command = Command::new("openssl");
     command.args(arguments);

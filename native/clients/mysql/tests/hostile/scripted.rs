@@ -61,6 +61,16 @@ pub async fn hear(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     Some(body)
 }
 
+/// Numbers packets from `next` on.
+pub fn number(packets: &mut [u8], next: &mut u8) {
+    let mut at = 0;
+    while let Some([a, b, c, number]) = packets.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *number = *next;
+        *next = next.wrapping_add(1);
+        at += 4 + u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+    }
+}
+
 /// A listening socket for a server, and the URL to reach it.
 pub async fn listen() -> (TcpListener, Url) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -72,8 +82,10 @@ pub async fn listen() -> (TcpListener, Url) {
 pub enum Say {
     /// An OK packet.
     Ok,
-    /// These bytes, and nothing more.
+    /// These packets, numbered in their order, and nothing more.
     Bytes(Vec<u8>),
+    /// These bytes, as they are.
+    Exact(Vec<u8>),
     /// The first bytes, and then the others for ever.
     Endless(Vec<u8>, Vec<u8>),
     /// Nothing until the server is asked to end the statement, then an error that it was interrupted.
@@ -138,10 +150,19 @@ async fn talk(
         let said = if sql.starts_with("KILL") { Say::Ok } else { say(&sql) };
         match said {
             Say::Ok => stream.write_all(&packet(1, OK)).await.ok()?,
-            Say::Bytes(bytes) => stream.write_all(&bytes).await.ok()?,
-            Say::Endless(first, others) => {
+            Say::Bytes(mut bytes) => {
+                number(&mut bytes, &mut 1);
+                stream.write_all(&bytes).await.ok()?;
+            }
+            Say::Exact(bytes) => stream.write_all(&bytes).await.ok()?,
+            Say::Endless(mut first, mut others) => {
+                let mut next = 1;
+                number(&mut first, &mut next);
                 stream.write_all(&first).await.ok()?;
-                while stream.write_all(&others).await.is_ok() {}
+                number(&mut others, &mut next);
+                while stream.write_all(&others).await.is_ok() {
+                    number(&mut others, &mut next);
+                }
                 return None;
             }
             Say::UntilInterrupted => {
