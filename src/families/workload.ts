@@ -130,6 +130,8 @@ export interface PlannedCell {
   readonly askedBy?: readonly AskedBy[];
   /** Whether a quick run measures it, too. It measures all usual cells of a family that marks none. */
   readonly isQuick?: boolean;
+  /** Whether it is the fastest way of its client to do its work, as far as that is known before it is measured; absent: it is not. */
+  readonly isFastest?: boolean;
   /** Whether a server does a part of the work, so that other programs than this one are no disturbance; absent: it does not. */
   readonly usesServer?: boolean;
   /** Whether no other process can hold open what the cell does, such as a database in a file; absent: others can. */

@@ -12,7 +12,8 @@ import { completedRecord, lostRecord, unmeasuredRecord } from './cell-record.js'
 import { DECIDED, Entry, closestOf, finishedOf, losersOf, nextEntries, processesLeft } from './deciding.js';
 import { type ForkedSampler, openInFork } from './fork.js';
 import { LostServers } from './lost-servers.js';
-import { type FamilyPlan, planRun } from './plan.js';
+import type { RunStarted } from './events.js';
+import { type FamilyPlan, leftOut, planRun } from './plan.js';
 import { profileCells } from './profiling.js';
 import { withVersions } from './resume.js';
 import { type CellSampler, type WarmUpStep, openSampler } from './sampler.js';
@@ -58,7 +59,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
       resumedCells: planned.filter((cell) => isDone(session, cell)).length,
       ...left,
       ...(probed !== undefined && { resolution: probed.resolution }),
-      ...(session.config.quick === true && options.resume !== true && { full: fullRun(options) }),
+      ...(session.config.quick === true && options.resume !== true && { full: fullRun(options, planned) }),
     });
     if (session.withoutPerf !== undefined) {
       emit({ type: 'warning', message: `the flame graphs have no frames of Rust: ${session.withoutPerf}` });
@@ -83,14 +84,15 @@ function workLeft(session: Session): { readonly forks: number; readonly seconds:
   return { forks: sumOf(forks), seconds: sumOf(seconds) };
 }
 
-/** The cells and the seconds of a quick run if it were a full one. */
-function fullRun(options: RunOptions): { readonly cells: number; readonly seconds: number } {
+/** The cells and the seconds of a quick run if it were a full one, and what the quick run leaves out. */
+function fullRun(options: RunOptions, quick: readonly PlannedCell[]): NonNullable<RunStarted['full']> {
   const { config, plans } = planRun(options.families, { ...options, quick: undefined });
   const policy = { samples: config.samples, budgetSeconds: config.timeBudgetSeconds };
   const cells = plans.flatMap((plan) => plan.cells).filter(({ skip }) => skip === undefined);
   return {
     cells: cells.length,
     seconds: sumOf(cells.map(({ cell }) => (config.forks ?? LOOKS[0]!) * typicalSeconds(policy, cell))),
+    leftOut: leftOut(cells, quick),
   };
 }
 
