@@ -132,6 +132,8 @@ export interface PlannedCell {
   readonly isQuick?: boolean;
   /** Whether it is the fastest way of its client to do its work, as far as that is known before it is measured; absent: it is not. */
   readonly isFastest?: boolean;
+  /** The number of connections that it holds open to its server; absent: not known. */
+  readonly connections?: number;
   /** Whether a server does a part of the work, so that other programs than this one are no disturbance; absent: it does not. */
   readonly usesServer?: boolean;
   /** Whether no other process can hold open what the cell does, such as a database in a file; absent: others can. */
@@ -218,6 +220,8 @@ export interface OpenFamily {
    * The things that cells do differently, one clause each, by the engine whose server has only a part of its dialect; absent: none.
    */
   adaptations?(): Promise<Readonly<Record<string, readonly string[]>>>;
+  /** The connections that all cells together may hold open, by the engine whose server tells it; absent: no server does. */
+  mostConnections?(): Promise<Readonly<Record<string, number>>>;
   /**
    * The options with which another process opens the family over the servers that this one has started, as far as they differ from
    * its own options. Called before each such process. Throws if a server has ended.

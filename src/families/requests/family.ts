@@ -143,6 +143,10 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
     return this.#ofTargets(({ adaptations = [] }) => (adaptations.length > 0 ? adaptations : undefined));
   }
 
+  mostConnections(): Promise<Readonly<Record<string, number>>> {
+    return this.#ofTargets((target) => target.mostConnections);
+  }
+
   /** The value of each server, by the kinds of the servers. A server without a value is left out. */
   async #ofTargets<T>(valueOf: (target: TargetServer) => T | undefined): Promise<Readonly<Record<string, T>>> {
     const values: Record<string, T> = {};

@@ -28,6 +28,8 @@ export interface TargetServer {
   readonly version: string;
   /** Whether we started the server. */
   readonly isPrivate: boolean;
+  /** The number of connections that the user's server takes in addition to those of others, if it tells its limit. */
+  readonly mostConnections?: number;
   /** The network simulated between the server and this process. */
   readonly network?: SimulatedNetwork;
   /** The things that cells do differently, one clause each, since the server has only a part of its dialect. Absent: none. */
@@ -170,6 +172,7 @@ interface Description {
   readonly places?: readonly string[];
   /** Whether all masters of the cluster answer. */
   readonly isWhole: boolean;
+  readonly mostConnections?: number;
 }
 
 async function describe(kind: ServerKind, url: string): Promise<Description> {
@@ -178,7 +181,7 @@ async function describe(kind: ServerKind, url: string): Promise<Description> {
 }
 
 async function describedTarget(kind: ServerKind, given: string, server?: PrivateServer): Promise<TargetServer> {
-  const { version, processId, isCluster, places = [] } = await describe(kind, given);
+  const { version, processId, isCluster, places = [], mostConnections } = await describe(kind, given);
   // Not every client finds out by itself.
   const isNamed = !isCluster || urlParts(given).option('cluster') !== undefined;
   const url = isNamed ? given : withOption(given, 'cluster=true');
@@ -193,6 +196,8 @@ async function describedTarget(kind: ServerKind, given: string, server?: Private
     url,
     version: server === undefined ? version : `${version} (private)`,
     isPrivate: server !== undefined,
+    // A private server takes all that is alive at once.
+    ...(server === undefined && mostConnections !== undefined && { mostConnections }),
     processIds: server?.processIds ?? (processId === undefined ? [] : [processId]),
     newPrefix: () => `${OWN_PREFIX}${run}n${(cells += 1)}`,
     ending: () => server?.ending ?? undefined,
