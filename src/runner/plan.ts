@@ -17,6 +17,8 @@ export interface FamilyPlan {
   readonly family: Family;
   readonly options: FamilyOptions;
   readonly cells: readonly PlannedCell[];
+  /** The connections that all cells together may hold open, by the engine whose server tells it. */
+  readonly mostConnections?: Readonly<Record<string, number>>;
 }
 
 /** The plan of a run. */

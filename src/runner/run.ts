@@ -118,10 +118,12 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
     let versions: Readonly<Record<string, string>>;
     let networks: RunContext['networks'];
     let adaptations: RunContext['adaptations'];
+    let mostConnections: Readonly<Record<string, number>> | undefined;
     try {
       versions = await open.versions();
       networks = await open.networks?.();
       adaptations = await open.adaptations?.();
+      mostConnections = await open.mostConnections?.();
     } catch (error) {
       return await failAll(session, lost, left, error);
     }
@@ -137,7 +139,16 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
     for (const now of DECIDED) {
       // All groups come to one look before any of them gets more, so that time is short for all of them alike.
       for (let open = groups; open.length > 0 && !session.signal.aborted;) {
-        for (const entries of open) await measureToLook(session, lost, plan, opener, entries, now);
+        for (const entries of open) {
+          await measureToLook(
+            session,
+            lost,
+            { ...plan, ...(mostConnections && { mostConnections }) },
+            opener,
+            entries,
+            now,
+          );
+        }
         open = open.filter((entries) => nextEntries([...entries.values()], session).length > 0);
       }
     }
@@ -285,7 +296,7 @@ async function complete(session: Session, entry: Entry): Promise<void> {
 function turnOptions(
   session: Session,
   lost: LostServers,
-  { family }: FamilyPlan,
+  { family, mostConnections }: FamilyPlan,
   open: OpenTurn,
   entryOf: (id: string) => Entry,
 ): TurnOptions {
@@ -337,6 +348,7 @@ function turnOptions(
       });
       return new Set(Array.from(closestOf(sampled), ({ turn }) => turn));
     },
+    mostConnections: ({ planned }) => mostConnections?.[planned.cell.engine],
     closeSeconds: policy.samples === undefined ? CLOSE_BUDGETS * policy.budgetSeconds : 0,
     fewestCloseBlocks: session.config.quick === true ? 1 : FEWEST_CLOSE_BLOCKS,
   };
