@@ -153,6 +153,9 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
       }
     }
     if (session.config.profile === true) await profileFamily(session, plan, open);
+    const hasFailed = cells.some(({ cell }) => session.directory.records.get(cell.id)?.outcome === 'failed');
+    const kept = (await open.removeLeft?.(hasFailed).catch(() => [])) ?? [];
+    for (const message of kept) session.emit({ type: 'warning', message });
   } finally {
     await closeFamily(session, family, open);
   }
