@@ -160,6 +160,8 @@ export interface SharedServer {
   readonly isPrivate: boolean;
   /** The ids of its processes, if they are known and on this machine. */
   readonly processIds: readonly number[];
+  /** The beginning of all names that the run makes on it; absent: it makes none. */
+  readonly namePrefix?: string;
 }
 
 /** The options of a run that apply to any family. */
@@ -229,6 +231,11 @@ export interface OpenFamily {
   shared?(): Promise<Partial<FamilyOptions>>;
   /** Opens a cell, and prepares the data it needs, untimed. */
   openCell(planned: PlannedCell): Promise<OpenCell>;
+  /**
+   * Removes what cells have left on servers of the user's: what cells that failed had no chance to remove, if there are any, and what
+   * cells always leave. Resolves to sentences about what may still be there. Absent: cells leave nothing.
+   */
+  removeLeft?(hasFailed: boolean): Promise<readonly string[]>;
   /** Gives back what the cells of a run shared, once they are closed. */
   close(): Promise<void>;
 }
