@@ -37,7 +37,7 @@ export interface TargetServer {
   readonly version: string;
   /** Whether we started the server. */
   readonly isPrivate: boolean;
-  /** The number of connections that the user's server takes in addition to those of others, if it tells its limit. */
+  /** The number of connections that the user's server takes besides the connections of others, if it tells its limit. */
   readonly mostConnections?: number;
   /** The network simulated between the server and this process. */
   readonly network?: SimulatedNetwork;
