@@ -165,3 +165,11 @@ function fieldsOf(thrown: unknown): ErrorFields {
 function stringOrNothing(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
+
+/** The ways in which servers of MySQL and Redis say that they take no more connections. */
+const FULL = /\berror (1040|1203|1226)\b|too many connections|max_user_connections|max number of clients/i;
+
+/** Whether a server has refused a connection since it has as many as it takes. */
+export function isFull(thrown: unknown): boolean {
+  return FULL.test(toBoundaryError(thrown).message);
+}

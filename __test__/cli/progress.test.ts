@@ -2,10 +2,10 @@ import { Writable } from 'node:stream';
 import type { WriteStream } from 'node:tty';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LiveProgress } from '../../src/cli/live-progress.js';
-import { PlainProgress, outcomeLine } from '../../src/cli/plain-progress.js';
+import { PlainProgress, outcomeLine, startLine } from '../../src/cli/plain-progress.js';
 import { TimeLeft } from '../../src/cli/time-left.js';
 import { formatClock } from '../../src/report/format.js';
-import type { RunEvent } from '../../src/runner/events.js';
+import type { RunEvent, RunStarted } from '../../src/runner/events.js';
 import type { Cell } from '../../src/records/record.js';
 import { completed } from '../records/sample-run.js';
 
@@ -116,6 +116,11 @@ class Screen extends Writable {
 }
 
 describe('PlainProgress', () => {
+  it('names what a quick run leaves out', () => {
+    const run = { ...(started(3) as RunStarted), full: { cells: 9, seconds: 80, leftOut: 'lanes row' } };
+    expect(startLine(run)).toMatch(/^3 cells.*\n.* 9 cells, about 1 min 20 s\nLeft out here: lanes row$/);
+  });
+
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { contestOf } from '../../src/compare/cell-groups.js';
 import { loadFamilies } from '../../src/families/registry.js';
 import type { PlannedCell } from '../../src/families/workload.js';
-import { planRun } from '../../src/runner/plan.js';
+import { leftOut, planRun } from '../../src/runner/plan.js';
 
 const families = await loadFamilies();
 
@@ -31,6 +31,27 @@ describe('a quick run', () => {
 
   it('has the cells that are marked, if a family marks some', () => {
     expect(cellsOf('measurements', { quick: true }).every(({ isQuick }) => isQuick === true)).toBe(true);
+  });
+
+  it.each(['flight', 'memory', 'mysql'])('of the engine %s has the fastest lane of each client', (engine) => {
+    const engines = { mysql: 'mysql://127.0.0.1:1/test' };
+    const run = (quick: boolean) =>
+      planRun(families, { filters: { engine: [engine] }, engines: engine === 'mysql' ? engines : {}, quick });
+    const [quick, usual] = [true, false].map((flag) => run(flag).plans.flatMap(({ cells }) => cells));
+    const ours = quick!.filter(({ client }) => client === undefined);
+    expect(new Set(ours.map(({ cell }) => cell.lane))).toEqual(new Set(['columns', 'columnar']));
+    expect(new Set(quick!.map(({ cell }) => cell.workload)).size).toBe(4);
+    expect(leftOut(usual!, quick!)).toMatch(/lanes .*arrow-ipc, .*stream/);
+  });
+
+  it('has one contest of each workload before the second of any', () => {
+    const [quick, usual] = [true, false].map((flag) => cellsOf('hybrid', { quick: flag }));
+    expect(new Set(quick!.map(({ cell }) => cell.workload))).toContain('point_lookup');
+    expect(new Set(quick!.map(({ cell }) => cell.transport)).size).toBe(1);
+    expect(leftOut(usual!, quick!)).toMatch(
+      /workloads .*; lanes batch; clients tonic, grpc-js; transports grpc, hybrid; /,
+    );
+    expect(leftOut(quick!, quick!)).toBe('');
   });
 
   it('has all cells that a filter leaves, if there is time for them', () => {

@@ -48,16 +48,21 @@ async function trial(
     close = [] as readonly string[],
     closeSeconds = 0,
     turnMs = 0,
+    /** The most cells that the server takes, and the number of connections that it tells as its limit. */
+    places = Infinity,
+    mostConnections = Infinity,
   } = {},
 ): Promise<Trial> {
   const [log, failed]: [string[], string[]] = [[], []];
   const measured: Measured[] = [];
-  let [block, opening, mostOpening] = [0, 0, 0];
+  let [block, opening, mostOpening, alive] = [0, 0, 0, 0];
   await takeTurns(turns, {
     signal: new AbortController().signal,
     isLost: async ({ planned: { cell } }) => cell.id === 'lost',
     open: async ({ planned: { cell } }): Promise<CellSampler> => {
       log.push(`open ${cell.id}`);
+      if (alive === places) throw new Error('ER_CON_COUNT_ERROR: Too many connections');
+      alive += 1;
       opening += 1;
       await setTimeout(5);
       const isBeside = opening > 1;
@@ -82,8 +87,8 @@ async function trial(
           log.push(`result ${cell.id} ${verify}`);
           return { rows: 1, sums: {} };
         },
-        close: async () => void log.push(`close ${cell.id}`),
-        abandon: async () => void log.push(`abandon ${cell.id}`),
+        close: async () => void (log.push(`close ${cell.id}`), (alive -= 1)),
+        abandon: async () => void (log.push(`abandon ${cell.id}`), (alive -= 1)),
       };
     },
     onSample: () => {},
@@ -94,6 +99,7 @@ async function trial(
     closest: (alive) => new Set(alive.map(({ turn }) => turn).filter((turn) => close.includes(turn.planned.cell.id))),
     closeSeconds,
     fewestCloseBlocks: 4,
+    mostConnections: () => mostConnections,
   });
   return { log, measured, failed, mostOpening };
 }
@@ -122,6 +128,22 @@ describe('the processes of a contest', () => {
     expect(own.mostOpening).toBe(Math.min(4, availableParallelism()));
     const served = await trial(turnsOf(...several.map((name) => planned(name, {}, { usesServer: true }))));
     expect(served.mostOpening).toBe(1);
+  });
+
+  it('are no more at once than their server has connections for, by its limit or by its refusal', async () => {
+    const cells = [planned('rust', { side: 'rust' }), ...several.map((name) => planned(name))];
+    const turns = turnsOf(...cells.map((cell) => ({ ...cell, usesServer: true, connections: 33 })));
+    const told = await trial(turns, { mostConnections: 151, places: 4 });
+    expect(told.log.slice(0, 5)).toEqual(['open rust', 'open a', 'open b', 'open c', expect.stringMatching(/^take/)]);
+    const found = await trial(turns, { places: 2 });
+    // Refused while others are there, and opened again after them.
+    expect(found.log.slice(0, 4)).toEqual(['open rust', 'open a', 'open b', expect.stringMatching(/^take/)]);
+    for (const { failed, measured } of [told, found]) {
+      expect(failed).toEqual([]);
+      expect(measured).toHaveLength(6);
+    }
+    // Without any other of ours, the refusal is the cell's failure.
+    expect((await trial(turnsOf(cells[1]!), { places: 0 })).failed).toEqual(['a']);
   });
 
   it.runIf(availableParallelism() > 1)('open again alone if they still got faster while others opened', async () => {

@@ -1,12 +1,12 @@
 /** `compare --git`: an addon as two commits of its repository build it. */
 import { type StdioOptions, execFile, spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
-import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
 import { BoundaryError } from '../errors.js';
+import { TemporaryFolder } from '../families/temporary-folder.js';
 import { exists } from '../runner/files.js';
 import { type CompareBuildsOptions, compareBuilds } from './compare-builds.js';
 import { untilInterrupted } from './interrupt.js';
@@ -40,7 +40,8 @@ export async function compareCommits(
 ): Promise<void> {
   const [before, after] = commitsOf(options.git);
   const root = (await git(['rev-parse', '--show-toplevel'], process.cwd())).trim();
-  const folder = await realpath(await mkdtemp(path.join(tmpdir(), 'boundary-bench-git-')));
+  const temporary = await TemporaryFolder.create();
+  const folder = await realpath(temporary.path);
   const checkouts = [path.join(folder, 'old'), path.join(folder, 'new')] as const;
   try {
     const { result, exitCode } = await untilInterrupted(
@@ -62,7 +63,7 @@ export async function compareCommits(
       // A checkout that was not made yet can't be removed.
       await git(['worktree', 'remove', '--force', checkout], root).catch(() => undefined);
     }
-    await rm(folder, { recursive: true, force: true });
+    await temporary.remove();
   }
 }
 

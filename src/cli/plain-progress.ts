@@ -3,7 +3,7 @@ import type { RunRecord } from '../records/record.js';
 import { formatClock, formatCountedRate, formatDuration, formatPercent, formatShortRate } from '../report/format.js';
 import { noVerdictReason } from '../report/marks.js';
 import { reasonOf } from '../report/results-table.js';
-import type { RunEvent } from '../runner/events.js';
+import type { RunEvent, RunStarted } from '../runner/events.js';
 import { rateOf } from '../stats/summary.js';
 import { TimeLeft } from './time-left.js';
 
@@ -92,7 +92,7 @@ function now(): number {
 
 /**
  * The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. For a quick run, a second line says
- * how long the full run takes.
+ * how long the full run takes, and a third one what this run leaves out.
  */
 export function startLine({ totalCells, resumedCells, seconds, directory, resolution, full }: RunStarted): string {
   const done = resumedCells === 0 ? '' : `, ${resumedCells} of them done before`;
@@ -103,10 +103,9 @@ export function startLine({ totalCells, resumedCells, seconds, directory, resolu
       : `\nOn this machine now, differences from about ${formatPercent(resolution)} can be told`;
   const line = `${totalCells} cells${done}${time}, into ${directory}${smallest}`;
   if (full === undefined) return line;
-  return `${line}\nA rough first look. In full, without --quick: ${full.cells} cells, about ${formatClock(full.seconds)}`;
+  const leftOut = full.leftOut === '' ? '' : `\nLeft out here: ${full.leftOut}`;
+  return `${line}\nA rough first look. In full, without --quick: ${full.cells} cells, about ${formatClock(full.seconds)}${leftOut}`;
 }
-
-type RunStarted = Extract<RunEvent, { readonly type: 'run-started' }>;
 
 /**
  * The line of a finished cell: `ID 12.1 M rows/s median 80.0 ms spread 2% 7 samples`, `12.1 K/s` of operations, or the reason why

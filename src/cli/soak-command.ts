@@ -58,6 +58,12 @@ async function soak(flags: Flags, signal: AbortSignal): Promise<void> {
         ? `${JSON.stringify({ server: version, ...options, ...result })}\n`
         : `${linesOf(version, options, result).join('\n')}\n`,
     );
+    if (url !== undefined && result.left !== undefined) {
+      const points = `${number(result.acknowledged)} points`;
+      process.stderr.write(
+        `${points} stay on the server, in the measurement ${result.left} of the database ${options.database}\n`,
+      );
+    }
     check(result, server.ending());
   } finally {
     await server.close();

@@ -130,6 +130,10 @@ export interface PlannedCell {
   readonly askedBy?: readonly AskedBy[];
   /** Whether a quick run measures it, too. It measures all usual cells of a family that marks none. */
   readonly isQuick?: boolean;
+  /** Whether it is the fastest way of its client to do its work, as far as that is known before it is measured; absent: it is not. */
+  readonly isFastest?: boolean;
+  /** The number of connections that it holds open to its server; absent: not known. */
+  readonly connections?: number;
   /** Whether a server does a part of the work, so that other programs than this one are no disturbance; absent: it does not. */
   readonly usesServer?: boolean;
   /** Whether no other process can hold open what the cell does, such as a database in a file; absent: others can. */
@@ -156,6 +160,8 @@ export interface SharedServer {
   readonly isPrivate: boolean;
   /** The ids of its processes, if they are known and on this machine. */
   readonly processIds: readonly number[];
+  /** The beginning of all names that the run makes on it; absent: it makes none. */
+  readonly namePrefix?: string;
 }
 
 /** The options of a run that apply to any family. */
@@ -216,6 +222,8 @@ export interface OpenFamily {
    * The things that cells do differently, one clause each, by the engine whose server has only a part of its dialect; absent: none.
    */
   adaptations?(): Promise<Readonly<Record<string, readonly string[]>>>;
+  /** The connections that all cells together may hold open, by the engine whose server tells it; absent: no server does. */
+  mostConnections?(): Promise<Readonly<Record<string, number>>>;
   /**
    * The options with which another process opens the family over the servers that this one has started, as far as they differ from
    * its own options. Called before each such process. Throws if a server has ended.
@@ -223,6 +231,11 @@ export interface OpenFamily {
   shared?(): Promise<Partial<FamilyOptions>>;
   /** Opens a cell, and prepares the data it needs, untimed. */
   openCell(planned: PlannedCell): Promise<OpenCell>;
+  /**
+   * Removes what cells have left on servers of the user's: what cells that failed had no chance to remove, if there are any, and what
+   * cells always leave. Resolves to sentences about what may still be there. Absent: cells leave nothing.
+   */
+  removeLeft?(hasFailed: boolean): Promise<readonly string[]>;
   /** Gives back what the cells of a run shared, once they are closed. */
   close(): Promise<void>;
 }

@@ -1,5 +1,8 @@
 import type { Cell, Rates, RunRecord, Sample } from '../records/record.js';
 
+/** The event of a run that begins to measure. */
+export type RunStarted = Extract<RunEvent, { readonly type: 'run-started' }>;
+
 /** Events of a run in progress. Nothing below the command line prints. */
 export type RunEvent =
   | {
@@ -16,8 +19,8 @@ export type RunEvent =
        * probed.
        */
       readonly resolution?: number;
-      /** Of a quick run: what the same run would be without `quick`. */
-      readonly full?: { readonly cells: number; readonly seconds: number };
+      /** Of a quick run: what the same run would be without `quick`. `leftOut` has the parts of which the quick run measures nothing. */
+      readonly full?: { readonly cells: number; readonly seconds: number; readonly leftOut: string };
     }
   /**
    * `forks` more processes than announced are to measure cells, since comparisons are inconclusive. Fewer (negative), if a cell has

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { toBoundaryError } from '../errors.js';
+import { isFull, toBoundaryError } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { FamilyPlan } from './plan.js';
 
@@ -40,6 +40,8 @@ export class LostServers {
         await family.reach(options, [failed]);
         return undefined;
       } catch (thrown) {
+        // The other processes of the run are there, too.
+        if (isFull(thrown)) return undefined;
         problem = toBoundaryError(thrown).message;
       }
     }

@@ -17,6 +17,8 @@ export interface FamilyPlan {
   readonly family: Family;
   readonly options: FamilyOptions;
   readonly cells: readonly PlannedCell[];
+  /** The connections that all cells together may hold open, by the engine whose server tells it. */
+  readonly mostConnections?: Readonly<Record<string, number>>;
 }
 
 /** The plan of a run. */
@@ -149,7 +151,10 @@ function usualOf(cells: readonly PlannedCell[], config: RunConfig): readonly Pla
 /** The seconds that the processes of a quick run may take together, typically. */
 const QUICK_SECONDS = 60;
 
-/** As many cells as a quick run has time for: contest by contest, in each the first cell of each client of a side. */
+/**
+ * As many cells as a quick run has time for: contest by contest, one of each workload before the second of any. In each, one cell of
+ * each client of a side: the first that is known as its fastest, or else the first.
+ */
 function withinAMinute(
   cells: readonly PlannedCell[],
   { samples, timeBudgetSeconds }: RunConfig,
@@ -159,16 +164,38 @@ function withinAMinute(
     LOOKS[0]! * sumOf(some.map(({ cell, skip }) => (skip === undefined ? typicalSeconds(policy, cell) : 0)));
   if (secondsOf(cells) <= QUICK_SECONDS) return cells;
   const contests = groupBy(cells, ({ cell }) => placeAndWorkOf(cell)).map((contest) =>
-    groupBy(contest, ({ cell, client }) => JSON.stringify([cell.side, client])).map(([first]) => first!),
+    groupBy(contest, ({ cell, client }) => JSON.stringify([cell.side, client])).map(
+      (ofClient) => ofClient.find(({ isFastest }) => isFastest === true) ?? ofClient[0]!,
+    ),
   );
+  const ofWorkloads = groupBy(contests, ([first]) => JSON.stringify([first!.cell.family, first!.cell.workload]));
+  const rounds = ofWorkloads.flatMap((all) => all.map((contest, round) => ({ contest, round })));
   const fitting: PlannedCell[] = [];
-  let seconds = 0;
-  for (const contest of contests) {
-    seconds += secondsOf(contest);
-    if (fitting.length > 0 && seconds > QUICK_SECONDS) break;
-    fitting.push(...contest);
+  for (const { contest } of rounds.toSorted((a, b) => a.round - b.round)) {
+    if (fitting.length === 0 || secondsOf([...fitting, ...contest]) <= QUICK_SECONDS) fitting.push(...contest);
   }
   return fitting;
+}
+
+/** The dimensions of cells in which a quick run may leave something out, with the words for their values. */
+const DIMENSIONS: Readonly<Record<string, (planned: PlannedCell) => string | undefined>> = {
+  workloads: ({ cell }) => cell.workload,
+  lanes: ({ cell }) => cell.lane,
+  clients: ({ client }) => client,
+  transports: ({ cell }) => cell.transport,
+  'numbers of workers': ({ cell }) => cell.workers?.toString(),
+  'numbers of connections': ({ cell }) => cell.connections?.toString(),
+  batches: ({ cell }) => cell.batch?.toString(),
+};
+
+/** The things of which a run measures nothing, though another run does: `lanes naive-row, stream; transports ipc`. */
+export function leftOut(all: readonly PlannedCell[], measured: readonly PlannedCell[]): string {
+  const parts = Object.entries(DIMENSIONS).flatMap(([what, valueOf]) => {
+    const found = new Set(measured.map(valueOf));
+    const left = [...new Set(all.flatMap((planned) => valueOf(planned) ?? []))].filter((value) => !found.has(value));
+    return left.length === 0 ? [] : [`${what} ${left.join(', ')}`];
+  });
+  return parts.join('; ');
 }
 
 /** Whether the request names what a cell is asked by. Its filters match the cell. */

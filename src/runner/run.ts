@@ -12,7 +12,8 @@ import { completedRecord, lostRecord, unmeasuredRecord } from './cell-record.js'
 import { DECIDED, Entry, closestOf, finishedOf, losersOf, nextEntries, processesLeft } from './deciding.js';
 import { type ForkedSampler, openInFork } from './fork.js';
 import { LostServers } from './lost-servers.js';
-import { type FamilyPlan, planRun } from './plan.js';
+import type { RunStarted } from './events.js';
+import { type FamilyPlan, leftOut, planRun } from './plan.js';
 import { profileCells } from './profiling.js';
 import { withVersions } from './resume.js';
 import { type CellSampler, type WarmUpStep, openSampler } from './sampler.js';
@@ -58,7 +59,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
       resumedCells: planned.filter((cell) => isDone(session, cell)).length,
       ...left,
       ...(probed !== undefined && { resolution: probed.resolution }),
-      ...(session.config.quick === true && options.resume !== true && { full: fullRun(options) }),
+      ...(session.config.quick === true && options.resume !== true && { full: fullRun(options, planned) }),
     });
     if (session.withoutPerf !== undefined) {
       emit({ type: 'warning', message: `the flame graphs have no frames of Rust: ${session.withoutPerf}` });
@@ -83,14 +84,15 @@ function workLeft(session: Session): { readonly forks: number; readonly seconds:
   return { forks: sumOf(forks), seconds: sumOf(seconds) };
 }
 
-/** The cells and the seconds of a quick run if it were a full one. */
-function fullRun(options: RunOptions): { readonly cells: number; readonly seconds: number } {
+/** The cells and the seconds of a quick run if it were a full one, and what the quick run leaves out. */
+function fullRun(options: RunOptions, quick: readonly PlannedCell[]): NonNullable<RunStarted['full']> {
   const { config, plans } = planRun(options.families, { ...options, quick: undefined });
   const policy = { samples: config.samples, budgetSeconds: config.timeBudgetSeconds };
   const cells = plans.flatMap((plan) => plan.cells).filter(({ skip }) => skip === undefined);
   return {
     cells: cells.length,
     seconds: sumOf(cells.map(({ cell }) => (config.forks ?? LOOKS[0]!) * typicalSeconds(policy, cell))),
+    leftOut: leftOut(cells, quick),
   };
 }
 
@@ -116,10 +118,12 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
     let versions: Readonly<Record<string, string>>;
     let networks: RunContext['networks'];
     let adaptations: RunContext['adaptations'];
+    let mostConnections: Readonly<Record<string, number>> | undefined;
     try {
       versions = await open.versions();
       networks = await open.networks?.();
       adaptations = await open.adaptations?.();
+      mostConnections = await open.mostConnections?.();
     } catch (error) {
       return await failAll(session, lost, left, error);
     }
@@ -135,11 +139,23 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
     for (const now of DECIDED) {
       // All groups come to one look before any of them gets more, so that time is short for all of them alike.
       for (let open = groups; open.length > 0 && !session.signal.aborted;) {
-        for (const entries of open) await measureToLook(session, lost, plan, opener, entries, now);
+        for (const entries of open) {
+          await measureToLook(
+            session,
+            lost,
+            { ...plan, ...(mostConnections && { mostConnections }) },
+            opener,
+            entries,
+            now,
+          );
+        }
         open = open.filter((entries) => nextEntries([...entries.values()], session).length > 0);
       }
     }
     if (session.config.profile === true) await profileFamily(session, plan, open);
+    const hasFailed = cells.some(({ cell }) => session.directory.records.get(cell.id)?.outcome === 'failed');
+    const kept = (await open.removeLeft?.(hasFailed).catch(() => [])) ?? [];
+    for (const message of kept) session.emit({ type: 'warning', message });
   } finally {
     await closeFamily(session, family, open);
   }
@@ -283,7 +299,7 @@ async function complete(session: Session, entry: Entry): Promise<void> {
 function turnOptions(
   session: Session,
   lost: LostServers,
-  { family }: FamilyPlan,
+  { family, mostConnections }: FamilyPlan,
   open: OpenTurn,
   entryOf: (id: string) => Entry,
 ): TurnOptions {
@@ -335,6 +351,7 @@ function turnOptions(
       });
       return new Set(Array.from(closestOf(sampled), ({ turn }) => turn));
     },
+    mostConnections: ({ planned }) => mostConnections?.[planned.cell.engine],
     closeSeconds: policy.samples === undefined ? CLOSE_BUDGETS * policy.budgetSeconds : 0,
     fewestCloseBlocks: session.config.quick === true ? 1 : FEWEST_CLOSE_BLOCKS,
   };

@@ -2,6 +2,7 @@
 import os from 'node:os';
 
 import { groupBy, placeAndWorkOf } from '../compare/cell-groups.js';
+import { isFull } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { Checksum, Sample } from '../records/record.js';
 import { sumOf } from '../stats/sum.js';
@@ -46,10 +47,15 @@ export interface TurnOptions {
   readonly closeSeconds: number;
   /** The fewest of these blocks. */
   readonly fewestCloseBlocks: number;
+  /** The connections that processes may hold open to the server of a cell together; absent: any number. */
+  readonly mostConnections?: (turn: Turn) => number | undefined;
 }
 
 /** The most processes that are alive at once: each has threads, memory and open files. */
 const MOST_ALIVE = 24;
+
+/** The connections of a server that are left for what opens a cell, and asks whether the server still answers. */
+const SPARE_CONNECTIONS = 4;
 
 /** The most processes that open and warm up, or check their rows and close, at once: nothing is measured then. */
 const MOST_TOGETHER = Math.min(4, os.availableParallelism());
@@ -132,23 +138,27 @@ class Contest {
     const unsure: Turn[] = [];
     const isFirst = (): boolean => this.#alive.length === before && this.#opening === 0;
     await together(this.#together, async () => {
-      while (waiting.length > 0 && (isFirst() || this.#hasRoom()) && !this.#options.signal.aborted) {
-        await this.#open(waiting.shift()!, unsure);
+      while (waiting.length > 0 && (isFirst() || this.#hasRoom(waiting[0]!)) && !this.#options.signal.aborted) {
+        const turn = waiting.shift()!;
+        if (await this.#open(turn, { unsure })) continue;
+        // The server has no room for it next to the others.
+        waiting.unshift(turn);
+        return;
       }
     });
     for (const turn of unsure) {
-      if (!this.#options.signal.aborted) await this.#open(turn);
+      if (!this.#options.signal.aborted && !(await this.#open(turn))) waiting.unshift(turn);
     }
   }
 
   /**
    * Opens a cell. One that still gets faster, maybe since others have stopped opening at the same time, goes to `unsure`, if that
-   * is given.
+   * is given. Resolves to false if the server of the cell is full of processes that are alive.
    */
-  async #open(turn: Turn, unsure?: Turn[]): Promise<void> {
+  async #open(turn: Turn, { unsure }: { readonly unsure?: Turn[] } = {}): Promise<boolean> {
     this.#opening += 1;
     try {
-      if (await this.#options.isLost(turn)) return;
+      if (await this.#options.isLost(turn)) return true;
       const sampler = await this.#options.open(turn);
       if (unsure !== undefined && this.#together > 1 && sampler.ready.noVerdict === 'still-warming-up') {
         await sampler.abandon();
@@ -157,14 +167,19 @@ class Contest {
         this.#alive.push({ turn, sampler, samples: [], turnSeconds: 0 });
       }
     } catch (error) {
+      if (isFull(error) && this.#alive.length > 0) return false;
       await this.#options.onFailure(turn, error);
     } finally {
       this.#opening -= 1;
     }
+    return true;
   }
 
-  #hasRoom(): boolean {
+  #hasRoom(next: Turn): boolean {
     if (this.#alive.length + this.#opening >= MOST_ALIVE) return false;
+    // Processes of a server open one after the other.
+    const held = sumOf([...this.#alive, { turn: next }].map(({ turn }) => turn.planned.connections ?? 0));
+    if (held + SPARE_CONNECTIONS > (this.#options.mostConnections?.(next) ?? Infinity)) return false;
     const used = this.#alive.map(({ sampler }) => sampler.ready.peakRssBytes ?? 0);
     const sum = used.reduce((total, bytes) => total + bytes, 0);
     return sum + (this.#opening + 1) * Math.max(0, ...used) <= this.#memory;

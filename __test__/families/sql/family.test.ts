@@ -168,9 +168,10 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
 
   test.each([
     ['nothing', 'USAGE ON *.*', 'CREATE DATABASE'],
-    ['no table', 'SELECT, INSERT ON test.*', 'CREATE TABLE'],
+    ['no table', 'SELECT, INSERT, DROP ON test.*', 'CREATE TABLE'],
     ['no index', 'SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON test.*', 'CREATE INDEX'],
     ['no row', 'SELECT, UPDATE, DELETE, CREATE, DROP, INDEX ON test.*', 'INSERT INTO'],
+    ['no end of a table', 'SELECT, INSERT, UPDATE, DELETE, CREATE, INDEX ON test.*', 'DROP TABLE'],
     ['no deletion', 'SELECT, INSERT, UPDATE, CREATE, DROP, INDEX ON test.*', 'DELETE FROM'],
   ])('a run by a user who may create %s ends before its first cell, by one error', async (name, granted, statement) => {
     await using admin = await SqlClient.connect(url);

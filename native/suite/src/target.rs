@@ -8,6 +8,7 @@ use boundary_bench_http::{Address, HttpClient, HttpOptions, Origin, Request};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::resources::cpu_of_process;
 use boundary_bench_kernel::{Error, Result};
+use boundary_bench_mysql::{Cell, SqlSession};
 use serde::Serialize;
 
 use crate::requests::{block_on, runtime};
@@ -43,6 +44,9 @@ pub struct TargetInfo {
     pub places: Vec<String>,
     /// Whether all masters of the cluster answer.
     pub is_whole: bool,
+    /// The number of connections that the server takes besides the connections of others, if it tells its limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_connections: Option<u64>,
 }
 
 /// A private server. Dropping it stops the server.
@@ -141,8 +145,27 @@ impl PrivateTarget {
 
 fn describe_mysql(url: &str) -> Result<TargetInfo> {
     let url: boundary_bench_mysql::Url = url.parse()?;
-    let session = block_on(runtime()?, boundary_bench_mysql::SqlSession::open(&url))?;
-    Ok(TargetInfo { version: session.version().to_owned(), ..TargetInfo::default() })
+    block_on(runtime()?, async {
+        let mut session = SqlSession::open(&url).await?;
+        let limits = numbers(&mut session, "SELECT @@max_connections, @@max_user_connections").await;
+        let open = numbers(&mut session, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").await;
+        // An account without a limit of its own has the limit 0.
+        let most = limits.into_iter().filter(|limit| *limit > 0).min();
+        let most_connections = most.zip(open.first()).map(|(most, open)| most.saturating_sub(open.saturating_sub(1)));
+        Ok(TargetInfo { version: session.version().to_owned(), most_connections, ..TargetInfo::default() })
+    })
+}
+
+/// The numbers that a query returns. None if the server refuses it, as one may that only implements the wire.
+async fn numbers(session: &mut SqlSession, sql: &str) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    let mut add = |_, cell: Cell<'_>| match cell {
+        Cell::Int(number) => numbers.extend(u64::try_from(number)),
+        Cell::Text(text) | Cell::Decimal(text) => numbers.extend(text.parse::<u64>()),
+        _ => {}
+    };
+    let _ = session.execute(sql, &[], |row| drop(row.visit(&mut add))).await;
+    numbers
 }
 
 fn describe_redis(url: &str, as_cluster: bool) -> Result<TargetInfo> {
@@ -155,18 +178,22 @@ fn describe_redis(url: &str, as_cluster: bool) -> Result<TargetInfo> {
             let message = format!("{} is not a server of a cluster; name a single server by --redis-url", url.place);
             return Err(Error::Engine { engine: boundary_bench_redis::NAME, message });
         }
-        let info = client.call(&[b"INFO", b"server"], |reply| {
-            Ok(match reply {
-                boundary_bench_redis::Reply::Bulk(text) => String::from_utf8_lossy(text).into_owned(),
+        let mut info = String::new();
+        for section in [b"server".as_slice(), b"clients"] {
+            let told = client
+                .call(&[b"INFO", section], |reply| {
+                    if let boundary_bench_redis::Reply::Bulk(text) = reply {
+                        info.push_str(&String::from_utf8_lossy(text));
+                    }
+                    Ok(())
+                })
+                .await;
+            match told {
                 // Servers that only implement the wire may lack the command.
-                _ => String::new(),
-            })
-        });
-        let info = match info.await {
-            Ok(info) => info,
-            Err(Error::Engine { .. }) => String::new(),
-            Err(error) => return Err(error),
-        };
+                Ok(()) | Err(Error::Engine { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         let mut is_whole = true;
         if is_cluster {
             let mut commands = boundary_bench_redis::Commands::new();
@@ -212,7 +239,7 @@ fn spaced(text: &str) -> String {
     }
 }
 
-/// Parses the reply to `INFO server`. The process of one of a cluster's servers says nothing about the others, so it is left out.
+/// Parses the replies to `INFO server` and `INFO clients`. The process of one of a cluster's servers says nothing about the others, so it is left out.
 fn of_info(info: &str, is_cluster: bool) -> TargetInfo {
     let field = |name: &str| {
         let values = info.lines().filter_map(|line| line.split_once(':'));
@@ -224,7 +251,10 @@ fn of_info(info: &str, is_cluster: bool) -> TargetInfo {
     let process_id = field("process_id").and_then(|id| id.parse().ok());
     let process_id = process_id.filter(|id| !is_cluster && is_server_here(*id));
     let version = version.unwrap_or_else(|| "unknown".to_owned());
-    TargetInfo { version, process_id, is_cluster, ..TargetInfo::default() }
+    let number = |name: &str| field(name).and_then(|number| number.parse::<u64>().ok());
+    let open = number("connected_clients").unwrap_or(1).saturating_sub(1);
+    let most_connections = number("maxclients").map(|most| most.saturating_sub(open));
+    TargetInfo { version, process_id, is_cluster, most_connections, ..TargetInfo::default() }
 }
 
 /// Whether a process of this machine is such a server: a server elsewhere, or in a container, may report an id that belongs to
@@ -249,6 +279,8 @@ mod tests {
         let info = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n";
         assert_eq!(of_info(info, true).version, "Valkey 8.0.1");
         assert_eq!(of_info("", false).version, "unknown");
+        let info = "connected_clients:3\r\nmaxclients:100\r\n";
+        assert_eq!(of_info(info, false).most_connections, Some(98));
         for (told, version) in [
             ("HyperbyteDB-0.8.5", "HyperbyteDB 0.8.5"),
             ("boundary-bench-1.0.0-rc.5", "boundary-bench 1.0.0-rc.5"),
@@ -273,6 +305,13 @@ mod tests {
         assert_eq!(info.is_cluster, kind == TargetKind::RedisCluster);
         server.stop();
         assert!(kind.describe(&server.url()).is_err());
+        let limited = match kind {
+            TargetKind::Mysql => ["--max-connections=40"].as_slice(),
+            TargetKind::Redis => &["--maxclients", "40"],
+            _ => return,
+        };
+        let server = kind.start(limited, &CancelToken::default()).unwrap();
+        assert_eq!(kind.describe(&server.url()).unwrap().most_connections, Some(40));
     }
 
     #[test]

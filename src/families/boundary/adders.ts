@@ -1,14 +1,13 @@
 /** Additions that another thread or process makes: what leaving this one costs. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { type Server, type Socket, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
 import { builtModule } from '../../built-module.js';
+import { TemporaryFolder } from '../temporary-folder.js';
 import { ANSWER_BYTES, REQUEST_BYTES, Records } from './adder-socket.js';
 import { SharedNumbers } from './shared-numbers.js';
 
@@ -99,16 +98,16 @@ export interface ConnectedProcess {
 
 /** Starts a module of this folder in a child process, which connects to the socket whose path is its first argument. */
 export async function startProcess(module: string, args: readonly string[]): Promise<ConnectedProcess> {
-  const folder = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
+  const folder = await TemporaryFolder.create();
   const server = createServer();
   let child: ChildProcess | undefined;
   const close = async (): Promise<void> => {
     child?.kill();
     await new Promise((resolve) => server.close(resolve));
-    await rm(folder, { recursive: true, force: true });
+    await folder.remove();
   };
   try {
-    const path = socketPath(folder);
+    const path = socketPath(folder.path);
     server.listen(path);
     await once(server, 'listening');
     child = spawn(process.execPath, [fileURLToPath(moduleOf(module)), path, ...args], { stdio: 'ignore' });

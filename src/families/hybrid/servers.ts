@@ -152,6 +152,7 @@ function hybridServer(
     ...(network === undefined ? {} : { network }),
     isPrivate,
     processIds,
+    namePrefix: 'bb',
     newPrefix: () => `bb${(cells += 1)}`,
     ending: () => ours?.ending ?? undefined,
     // Another process can't open the shards' files before.

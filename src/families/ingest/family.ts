@@ -36,6 +36,7 @@ export const ingestFamily: Family<RequestValues> = {
       versions: async () => ({ ...versionsOf(stages), ...(await soak.versions()) }),
       shared: async () => (requests.length === 0 ? {} : soak.shared!()),
       openCell: (planned) => (isStage(planned) ? openStage(planned) : soak.openCell(planned)),
+      removeLeft: (hasFailed) => soak.removeLeft!(hasFailed),
       close: () => soak.close(),
     };
   },

@@ -76,6 +76,15 @@ export class PointsQuery {
     }
   }
 
+  /** Drops the measurements whose names begin with a prefix. Throws if the server, as many, can't drop any. */
+  async remove(database: string, prefix: string): Promise<void> {
+    const [series] = await this.#query({ db: database, q: 'SHOW MEASUREMENTS' }, TIMEOUT_MS);
+    for (const [name] of series?.values ?? []) {
+      if (!String(name).startsWith(prefix)) continue;
+      await this.#query({ db: database, q: `DROP MEASUREMENT ${quoted(String(name))}` }, TIMEOUT_MS);
+    }
+  }
+
   async #query(parameters: Readonly<Record<string, string>>, timeoutMs: number): Promise<readonly QuerySeries[]> {
     const path = `/query?${new URLSearchParams({ epoch: 'ms', ...parameters })}`;
     const response = await this.#client.request({ method: 'POST', path, body: '' }, { timeoutMs });

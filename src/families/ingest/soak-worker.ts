@@ -1,7 +1,7 @@
 /** The workers of the soak in Node. `native/suite/src/ingest/soak.rs` has the same in Rust. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { toBoundaryError } from '../../errors.js';
+import { TIMEOUT, toBoundaryError } from '../../errors.js';
 import { type Requester, runLoad } from '../requests/load.js';
 import { checkKept, RefusedWrite } from './points-query.js';
 import { SoakSeries } from './soak-batch.js';
@@ -65,7 +65,7 @@ class SoakWorker implements Requester {
     try {
       answer = await this.#client.write(path, body);
     } catch (thrown) {
-      this.#tally.uncertain += batchSize;
+      if (wasSent(thrown)) this.#tally.uncertain += batchSize;
       throw thrown;
     }
     checkKept(answer);
@@ -80,8 +80,21 @@ class SoakWorker implements Requester {
   }
 }
 
-/** The code of an error, ours or the system's. */
+/** The codes of undici and the system for a connection that is lost or can't be made. */
+const UNCONNECTED =
+  /^(UND_ERR_(SOCKET|CONNECT_TIMEOUT|CLOSED|DESTROYED)|E(CONN\w+|PIPE|HOSTUNREACH|NETUNREACH|TIMEDOUT))$/;
+
+/** The code of an error: one for each kind of failure, whichever client and moment it is of. */
 function codeOf(thrown: unknown): string {
   const { code } = thrown as { code?: unknown };
-  return typeof code === 'string' ? code : toBoundaryError(thrown).code;
+  if (typeof code !== 'string') return toBoundaryError(thrown).code;
+  if (UNCONNECTED.test(code)) return 'BB_CONNECTION';
+  return /^UND_ERR_\w+_TIMEOUT$/.test(code) ? TIMEOUT : code;
+}
+
+/** Whether a request that failed may have reached the server: not without a connection. */
+function wasSent(thrown: unknown): boolean {
+  const { code, syscall, message } = thrown as NodeJS.ErrnoException;
+  const isRefused = syscall === 'connect' || code === 'UND_ERR_CONNECT_TIMEOUT';
+  return !isRefused && !(code === 'BB_CONNECTION' && message.includes("can't connect to "));
 }

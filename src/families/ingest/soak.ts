@@ -49,6 +49,8 @@ export type SoakCount =
 
 export interface SoakResult extends SoakFigures {
   readonly count: SoakCount;
+  /** The measurement whose points the server still holds, if it could not drop it. */
+  readonly left?: string;
 }
 
 /** Runs a soak. Aborting the signal ends it early, with the figures so far. */
@@ -62,7 +64,12 @@ export async function runSoak(options: SoakOptions, signal: AbortSignal): Promis
       { ...load, path: writePath(database), measurement, firstTime: Date.now() },
       signal,
     );
-    return { ...figures, count: await countOf(query, database, measurement, figures) };
+    const count = await countOf(query, database, measurement, figures);
+    const isGone = await query.remove(database, measurement).then(
+      () => true,
+      () => false,
+    );
+    return { ...figures, count, ...(!isGone && { left: measurement }) };
   } finally {
     await query.close();
   }

@@ -1,9 +1,7 @@
-import { rmSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { type Connection, connect } from '../../library/engine/connection.js';
+import { TemporaryFolder, newFolder } from '../temporary-folder.js';
 import { type AddonEngine, type QueryTables, queryTablesOf } from './addon-cells.js';
 import { defaultTransport, isBareUri, overTransport } from './engine-uris.js';
 
@@ -77,18 +75,10 @@ export class ConnectedEngine {
   }
 }
 
-/** A temporary folder for the database of a run. It is also removed at process exit, if the run did not end normally. */
-export class DatabaseFolder {
-  readonly path: string;
-  readonly #removeAtExit = (): void => rmSync(this.path, { recursive: true, force: true });
-
-  private constructor(path: string) {
-    this.path = path;
-    process.once('exit', this.#removeAtExit);
-  }
-
-  static async create(): Promise<DatabaseFolder> {
-    return new DatabaseFolder(await mkdtemp(join(tmpdir(), 'boundary-bench-')));
+/** A temporary folder for the database of a run. */
+export class DatabaseFolder extends TemporaryFolder {
+  static override async create(): Promise<DatabaseFolder> {
+    return new DatabaseFolder(await newFolder());
   }
 
   /** The URI of an engine with a database that several connections share: by its name, so a new database needs a file. */
@@ -104,11 +94,5 @@ export class DatabaseFolder {
   /** The URI of the database of an engine in this folder. */
   uriOf(engine: string): string {
     return `${engine}:${join(this.path, `bench.${engine}`)}`;
-  }
-
-  async remove(): Promise<void> {
-    process.off('exit', this.#removeAtExit);
-    // Retried, since the server may still be writing the file after its last connection has closed.
-    await rm(this.path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   }
 }

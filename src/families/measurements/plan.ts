@@ -107,6 +107,8 @@ function plannedCell(lane: DriverLane, dimensions: Dimensions, skip: string | un
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(client === undefined ? {} : { client }),
     ...(module === undefined ? {} : { clientModule: module }),
+    // Columns cross as a whole, and no value becomes an object.
+    ...(lane.lane.startsWith('column') && { isFastest: true }),
     ...(matrix.engines[engine]?.server !== undefined && { usesServer: true }),
     ...askedOf(lane, { workload, flavor, workers }),
     ...(skip === undefined ? {} : { skip }),

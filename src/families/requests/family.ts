@@ -7,6 +7,7 @@ import type { OptionTable } from '../option.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, SharedServer } from '../workload.js';
 import { crateVersions } from './crates.js';
 import { type PlannedRequests, type RequestLane, type RequestMatrix, planRequests } from './grid.js';
+import { removeLeft } from './leftovers.js';
 import { openNativeRequests } from './native-cell.js';
 import { PROCESS_OPTIONS, REQUEST_OPTIONS, type RequestValues, SERVER_OPTIONS } from './options.js';
 import type { PartTask } from './parts/part.js';
@@ -143,6 +144,10 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
     return this.#ofTargets(({ adaptations = [] }) => (adaptations.length > 0 ? adaptations : undefined));
   }
 
+  mostConnections(): Promise<Readonly<Record<string, number>>> {
+    return this.#ofTargets((target) => target.mostConnections);
+  }
+
   /** The value of each server, by the kinds of the servers. A server without a value is left out. */
   async #ofTargets<T>(valueOf: (target: TargetServer) => T | undefined): Promise<Readonly<Record<string, T>>> {
     const values: Record<string, T> = {};
@@ -160,7 +165,8 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
       const target = await this.#runningTarget(kind);
       target.handOver?.();
       engines[kind] = liveUrl(target.url);
-      servers[kind] = { isPrivate: target.isPrivate, processIds: target.processIds };
+      const { isPrivate, processIds, namePrefix } = target;
+      servers[kind] = { isPrivate, processIds, namePrefix };
     }
     return { engines, shared: { servers } };
   }
@@ -210,6 +216,14 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
       expected: await expected(requests, server),
       ...(options === undefined ? {} : { options }),
     });
+  }
+
+  async removeLeft(hasFailed: boolean): Promise<readonly string[]> {
+    // Points stay after every cell that has written some.
+    const kinds = this.#kinds.filter((kind) => hasFailed || kind === 'ingest');
+    const targets = await Promise.all(kinds.map((kind) => this.#target(kind).catch(() => undefined)));
+    const users = targets.flatMap((target) => (target === undefined || target.isPrivate ? [] : [target]));
+    return (await Promise.all(users.map(removeLeft))).flatMap((left) => left ?? []);
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,6 @@
 /** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of connections and batches. */
+import { availableParallelism } from 'node:os';
+
 import { type Cell, type Driver, type Side, type Counted, itemsOf } from '../../records/record.js';
 import { userClientOf } from '../user-client.js';
 import type { AskedBy, LaneRuns, PlannedCell } from '../workload.js';
@@ -190,6 +192,8 @@ function plannedCell(
     },
     group: `${workload}|${engine}|${connections}|${batch}`,
     usesServer: true,
+    // Each part has one more, for its untimed work, and another two while it opens.
+    connections: processes * connections + 3 * partsOf({ side, driver, processes, connections }),
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(setting === undefined ? {} : { setting }),
     ...(client === undefined ? {} : { client }),
@@ -198,6 +202,17 @@ function plannedCell(
     ...(runs === 'quick' && { isQuick: true }),
     ...(skip === undefined ? {} : { skip }),
   };
+}
+
+/** The number of processes or threads of a Node side that send the requests of a cell. */
+function partsOf({
+  side,
+  driver,
+  processes,
+  connections,
+}: Pick<Cell, 'side' | 'driver' | 'processes' | 'connections'>): number {
+  if (processes !== 1) return processes!;
+  return side !== 'rust' && driver === 'all-cores' ? Math.min(availableParallelism(), connections!) : 1;
 }
 
 function defaultOperations(matrix: RequestMatrix, workload: string, batch: number): number {

@@ -1,6 +1,7 @@
 /** The server to which the cells of a family send their requests: the user's, or a private one. */
-import { randomBytes } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { threadId } from 'node:worker_threads';
 
 import { type PrivateServer, crossing } from '../../crossing-addon.js';
 import { whyEngineNotBuilt } from '../../clients/references.js';
@@ -19,6 +20,14 @@ const POLL_MS = 200;
 /** The prefix of all names that we make on a server. */
 const OWN_PREFIX = 'bb';
 
+/** The number of digits that names have of their run, and of the process that makes them. */
+const NAME_DIGITS = 4;
+const MOST_IN_NAME = 36 ** NAME_DIGITS;
+
+function digitsOf(number: number): string {
+  return (number % MOST_IN_NAME).toString(36).padStart(NAME_DIGITS, '0');
+}
+
 /** A server that responds. */
 export interface TargetServer {
   readonly kind: ServerKind;
@@ -28,12 +37,16 @@ export interface TargetServer {
   readonly version: string;
   /** Whether we started the server. */
   readonly isPrivate: boolean;
+  /** The number of connections that the user's server takes besides the connections of others, if it tells its limit. */
+  readonly mostConnections?: number;
   /** The network simulated between the server and this process. */
   readonly network?: SimulatedNetwork;
   /** The things that cells do differently, one clause each, since the server has only a part of its dialect. Absent: none. */
   readonly adaptations?: readonly string[];
   /** The ids of the server's processes, if they are known and on this machine. */
   readonly processIds: readonly number[];
+  /** The beginning of all names that any process of the run makes on the server. */
+  readonly namePrefix: string;
   /** A new prefix, of letters and digits, for the names of one cell's objects on the server. */
   newPrefix(): string;
   /** How a private server ended by itself; `undefined` while it runs, and for the user's server. */
@@ -100,7 +113,7 @@ export async function openTarget(
 ): Promise<TargetServer> {
   const url = targetUrl(kind, engines);
   if (url !== undefined) {
-    const target = await describedTarget(kind, url);
+    const target = await describedTarget(kind, url, undefined, shared?.namePrefix);
     return { ...target, ...shared };
   }
   const server = await explainedAsync(() => crossing.PrivateServer.start(addonKind(kind), [...serverOptions]));
@@ -173,6 +186,7 @@ interface Description {
   readonly places?: readonly string[];
   /** Whether all masters of the cluster answer. */
   readonly isWhole: boolean;
+  readonly mostConnections?: number;
 }
 
 async function describe(kind: ServerKind, url: string): Promise<Description> {
@@ -180,8 +194,21 @@ async function describe(kind: ServerKind, url: string): Promise<Description> {
   return JSON.parse(described) as Description;
 }
 
-async function describedTarget(kind: ServerKind, given: string, server?: PrivateServer): Promise<TargetServer> {
-  const { version, processId, isCluster, places = [] } = await describe(kind, given);
+/** The URLs of the servers of a target, each by itself, as it is now. */
+export async function placesOf({ kind, url }: TargetServer): Promise<string[]> {
+  const live = liveUrl(url);
+  const { isCluster, places = [] } = await describe(kind, live);
+  if (!isCluster) return [live];
+  return places.map((place) => withPlace(live, place).replace(/\bcluster=[^&]*/, 'cluster=false'));
+}
+
+async function describedTarget(
+  kind: ServerKind,
+  given: string,
+  server?: PrivateServer,
+  namePrefix = OWN_PREFIX + digitsOf(randomInt(MOST_IN_NAME)),
+): Promise<TargetServer> {
+  const { version, processId, isCluster, places = [], mostConnections } = await describe(kind, given);
   // Not every client finds out by itself.
   const isNamed = !isCluster || urlParts(given).option('cluster') !== undefined;
   const named = isNamed ? given : withOption(given, 'cluster=true');
@@ -192,15 +219,18 @@ async function describedTarget(kind: ServerKind, given: string, server?: Private
     const known = { urls: [url, ...places.map((place) => withPlace(url, place))], live: url };
     for (const name of [given, url]) clusters.set(name, known);
   }
-  const run = randomBytes(4).toString('hex');
-  let cells = 0;
+  // Threads of a process may open the same cell.
+  let cells = threadId;
   return {
     kind,
     url,
     version: server === undefined ? version : `${version} (private)`,
     isPrivate: server !== undefined,
+    // A private server takes all that is alive at once.
+    ...(server === undefined && mostConnections !== undefined && { mostConnections }),
     processIds: server?.processIds ?? (processId === undefined ? [] : [processId]),
-    newPrefix: () => `${OWN_PREFIX}${run}n${(cells += 1)}`,
+    namePrefix,
+    newPrefix: () => `${namePrefix}${digitsOf(process.pid)}n${(cells += 1)}`,
     ending: () => server?.ending ?? undefined,
     close: async () => server?.stop(),
   };

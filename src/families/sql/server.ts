@@ -68,6 +68,8 @@ async function probe(url: string, table: string): Promise<SqlDialect> {
       throw denied(thrown, sql.split(table)[0]!.trim());
     }
   };
+  // Whoever may not drop a table leaves none.
+  await run(`DROP TABLE IF EXISTS ${table}`);
   await run(`CREATE TABLE ${table} (id INT NOT NULL, k INT NOT NULL, PRIMARY KEY (id))`);
   let dialect: SqlDialect;
   try {

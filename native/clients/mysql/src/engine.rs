@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use boundary_bench_engine::catalog::{Row, TablePath, table_names};
 use boundary_bench_engine::dialect::Dialect;
-use boundary_bench_engine::table::TableDefinition;
+use boundary_bench_engine::table::{SqlType, TableDefinition};
 use boundary_bench_engine::{
     BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, not_a_query,
 };
@@ -39,6 +39,7 @@ const SETUP: &str = "SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_
 const DATABASE_PREFIX: &str = "boundary_bench";
 
 /// Error numbers of the server.
+const SYNTAX: u16 = 1064;
 const TABLE_EXISTS: u16 = 1050;
 const UNKNOWN_TABLE: u16 = 1051;
 
@@ -87,9 +88,15 @@ impl MysqlEngine {
     /// Connects. The database `new` is created if it does not exist, and dropped at the end if the server is private.
     fn attach(mut url: Url, new: Option<&str>, server: Option<Arc<Server>>) -> Result<Self> {
         if let Some(name) = new {
-            let create = format!("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", identifier(name));
+            let create = format!("CREATE DATABASE IF NOT EXISTS {}", identifier(name));
             let pool = Pool::new(url.clone(), Vec::new(), 1);
-            runtime().block_on(async { pool.lease().await?.connection.run(&create).await })?;
+            runtime().block_on(async {
+                let mut session = pool.lease().await?;
+                match session.connection.run(&format!("{create} CHARACTER SET utf8mb4")).await {
+                    Err(failure) if failure.code() == Some(SYNTAX) => session.connection.run(&create).await,
+                    done => done,
+                }
+            })?;
             url.database = Some(name.to_owned());
         }
         let pool = Pool::new(url.clone(), vec![SETUP.to_owned()], MAX_SESSIONS);
@@ -150,6 +157,12 @@ impl Drop for MysqlEngine {
     }
 }
 
+/// The clause of a new table that names the character set, for its texts. Not every server has such a clause.
+fn charset_of(table: &TableDefinition) -> &'static str {
+    let has_texts = table.columns.iter().any(|column| column.sql_type == SqlType::Text);
+    if has_texts { " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin" } else { "" }
+}
+
 /// The private server of this process, started if none runs.
 fn shared_server() -> Result<Arc<Server>> {
     // The lock is held during the start, so that two callers do not start two servers.
@@ -183,8 +196,7 @@ impl Engine for MysqlEngine {
         table.validate()?;
         let (drop_old, create) = Mysql::create_table(&self.place(&table.name)?, table, mode);
         drop_old.map_or(Ok(()), |drop_old| self.run(&drop_old))?;
-        let create = create + " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
-        self.run(&create).map_err(|failure| match failure.code() {
+        self.run(&(create + charset_of(table))).map_err(|failure| match failure.code() {
             Some(TABLE_EXISTS) => Error::TableExists(table.name.clone()),
             _ => failure.into(),
         })

@@ -17,7 +17,6 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::block::{BLOCK_ROWS, Block, Columns};
-use crate::placing::shard_of;
 use crate::row::{ROW_BYTES, Row};
 use crate::store::{Blocks, NextBatch, Population, Store};
 use manifest::{Manifest, io_error};
@@ -28,7 +27,7 @@ const KEY_BYTES: usize = 8;
 /// Bytes of the block cache, at least.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// The number of made rows that are looked up when a directory is opened again.
+/// The approximate number of a population's rows that are looked up when a directory is opened again.
 const SAMPLES: u64 = 64;
 
 /// A store of rows on disk.
@@ -100,7 +99,8 @@ impl PersistentStore {
         Ok(store)
     }
 
-    /// Checks that the rows which the manifest promises exist.
+    /// Checks that the rows which the manifest promises exist, by their number and by some of their keys. Rows are never removed.
+    /// The rows were counted by reading all of them, so their blocks have passed fjall's checksums.
     fn verify(&self) -> Result<()> {
         let manifest = lock(&self.manifest).clone();
         if !manifest.complete {
@@ -115,11 +115,9 @@ impl PersistentStore {
         if self.rows() < manifest.rows {
             return Err(missing(&format!("{} rows were populated, and {} are there", manifest.rows, self.rows())));
         }
-        let step = (manifest.total_rows / SAMPLES).max(1);
-        let keys = (0..manifest.total_rows).step_by(usize::try_from(step).unwrap_or(usize::MAX));
-        for key in keys.map(u64::cast_signed).filter(|key| shard_of(*key, manifest.shards) == manifest.shard) {
+        for key in manifest.keys {
             if self.get(key)?.is_none() {
-                return Err(missing(&format!("the row {key} is gone")));
+                return Err(missing(&format!("the row {key}, which was populated, is gone")));
             }
         }
         Ok(())
@@ -149,12 +147,15 @@ struct Coming {
 }
 
 impl Coming {
-    /// Writes batches directly into the keyspace's files. Returns the number of rows.
-    fn ingest(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<u64> {
+    /// Writes batches directly into the keyspace's files. Returns the number of rows, and the keys to look up later.
+    fn ingest(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<(u64, Vec<i64>)> {
         let mut ingestion = self.keyspace.start_ingestion().map_err(|error| failed(&error))?;
-        let (mut count, mut last) = (0, None);
+        let (mut count, mut last, mut keys) = (0_u64, None, Vec::new());
+        let step = (population.rows / SAMPLES).max(1);
         while let Some(batch) = next()? {
             let rows = Columns::of_batch(&batch)?;
+            let first = usize::try_from(count.next_multiple_of(step) - count).unwrap_or(usize::MAX);
+            keys.extend(rows.keys.iter().skip(first).step_by(usize::try_from(step).unwrap_or(usize::MAX)));
             count += rows.len() as u64;
             population.check_not_more(count)?;
             for index in 0..rows.len() {
@@ -173,7 +174,8 @@ impl Coming {
         if count > 0 {
             ingestion.finish().map_err(|error| failed(&error))?;
         }
-        Ok(count)
+        keys.extend(last);
+        Ok((count, keys))
     }
 }
 
@@ -321,7 +323,7 @@ impl Store for PersistentStore {
             let number = self.next_keyspace.fetch_add(1, Ordering::Relaxed);
             Coming { number, keyspace: keyspace(&self.database, number)? }
         };
-        let received = coming.ingest(population, next)?;
+        let (received, keys) = coming.ingest(population, next)?;
         population.check_received(received)?;
         self.database.persist(PersistMode::SyncAll).map_err(|error| failed(&error))?;
         let _turn = lock(&self.turn);
@@ -332,7 +334,7 @@ impl Store for PersistentStore {
             let problem = "another population, which began later, has come to its end meanwhile; populate again to replace its rows";
             return Err(Error::InvalidArgument(problem.to_owned()));
         }
-        let filled = current.filled(coming.number, received, population.total_rows);
+        let filled = current.filled(coming.number, (received, population.total_rows), keys);
         // From here on the new rows are found at the next start.
         filled.write(&self.folder)?;
         *lock(&self.manifest) = filled;

@@ -160,7 +160,12 @@ impl Requester for SoakWorker {
         let points = self.next_point..self.next_point + self.batch;
         self.next_point = points.end;
         self.client.fill(points, self.first_time)?;
-        let answer = self.client.post(&self.path).await.inspect_err(|_| self.uncertain += self.batch)?;
+        let answer = self.client.post(&self.path).await;
+        // Without a connection, nothing has reached the server.
+        let answer = answer.inspect_err(|error| {
+            let was_sent = !(error.code() == "BB_CONNECTION" && error.to_string().contains("can't connect to "));
+            self.uncertain += if was_sent { self.batch } else { 0 };
+        })?;
         answer.check()?;
         self.acknowledged += self.batch;
         Ok(())

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use boundary_bench_engine::Engine;
+use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
+use boundary_bench_engine::{CreateMode, Engine};
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::driven_stream::Driven;
@@ -33,6 +34,26 @@ fn row(bytes: u16) -> Vec<u8> {
 /// The header of a packet of the largest length, and this many bytes of its payload.
 fn part(bytes: usize) -> Vec<u8> {
     [&[0xff, 0xff, 0xff, 3][..], &vec![b'x'; bytes]].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_table_with_texts_names_a_character_set() {
+    let syntax = packet(1, &[b"\xff\x28\x04#42000", b"no such clause".as_slice()].concat());
+    let server =
+        Scripted::start(move |sql| if sql.contains("CHARACTER SET") { Say::Bytes(syntax.clone()) } else { Say::Ok });
+    let uri = Url { database: None, ..server.await.url.clone() }.secret_text();
+    let created = tokio::task::spawn_blocking(move || {
+        // The database is created without the clause, too.
+        let engine = MysqlEngine::open(&uri).unwrap();
+        [SqlType::Double, SqlType::Text].map(|sql_type| {
+            let columns = vec![Column { name: "x".to_owned(), sql_type, nullable: true }];
+            let table = TableDefinition { name: "t".to_owned(), columns };
+            engine.create_table(&table, CreateMode::Create).map_err(|error| error.to_string())
+        })
+    });
+    let [numbers, texts] = created.await.unwrap();
+    assert_eq!(numbers, Ok(()));
+    assert!(texts.unwrap_err().contains("no such clause"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

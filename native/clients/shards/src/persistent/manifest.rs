@@ -32,6 +32,9 @@ pub(super) struct Manifest {
     pub(super) complete: bool,
     /// The number of the keyspace that holds the rows. Each population makes a new one.
     pub(super) keyspace: u64,
+    /// Keys of the last population, the last one among them. Older programs kept none.
+    #[serde(default)]
+    pub(super) keys: Vec<i64>,
 }
 
 impl Manifest {
@@ -46,12 +49,13 @@ impl Manifest {
             total_rows: 0,
             complete: false,
             keyspace: 0,
+            keys: Vec::new(),
         }
     }
 
-    /// The manifest after a completed population, whose rows are in the keyspace of this number.
-    pub(super) fn filled(self, keyspace: u64, rows: u64, total_rows: u64) -> Self {
-        Self { keyspace, rows, total_rows, complete: true, ..self }
+    /// The manifest after a completed population, whose rows are in the keyspace of this number. `keys` has some of their keys.
+    pub(super) fn filled(self, keyspace: u64, (rows, total_rows): (u64, u64), keys: Vec<i64>) -> Self {
+        Self { keyspace, rows, total_rows, complete: true, keys, ..self }
     }
 
     /// Reads the manifest of a directory. Returns `None` if there is none.
@@ -73,14 +77,8 @@ impl Manifest {
 
     /// Checks that the rows are this shard's, placed, made and stored as this program does it.
     pub(super) fn check(&self, folder: &Path, shard: u32, shards: u32) -> Result<()> {
-        let expected = Self {
-            rows: self.rows,
-            total_rows: self.total_rows,
-            complete: self.complete,
-            keyspace: self.keyspace,
-            ..Self::empty(shard, shards)
-        };
-        if *self == expected {
+        let owner = |manifest: &Self| (manifest.schema_version, manifest.shard, manifest.shards, manifest.seed);
+        if owner(self) == owner(&Self::empty(shard, shards)) {
             return Ok(());
         }
         Err(Error::InvalidArgument(format!(

@@ -154,15 +154,70 @@ fn a_directory_of_something_else_is_refused() {
 }
 
 #[test]
+fn a_population_of_other_keys_is_found_again() {
+    let folder = Folder::new("own-keys");
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    let mut block = Block::with_capacity(1000);
+    (0..1000).for_each(|key| block.push(&row(7 * key - 3500, 1)));
+    let mut batches = [Arc::new(block).to_batch()].into_iter();
+    let population = Population { rows: 1000, total_rows: 1000, replace: false };
+    store.populate(&population, &mut || batches.next().transpose()).unwrap();
+    let mut manifest = lock(&store.manifest).clone();
+    assert_eq!((manifest.keys.len(), manifest.keys.last()), (68, Some(&3493)));
+    drop(store);
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    assert_eq!((store.populated(), store.rows(), store.get(-3500).unwrap()), (Some(1000), 1000, Some(row(-3500, 1))));
+    drop(store);
+    // An older manifest has no keys.
+    manifest.keys.clear();
+    manifest.write(&folder.0).unwrap();
+    let text = std::fs::read_to_string(folder.0.join("manifest.json")).unwrap();
+    let text = text.replace(",\n  \"keys\": []", "");
+    assert!(!text.contains("\"keys\""), "{text}");
+    std::fs::write(folder.0.join("manifest.json"), text).unwrap();
+    assert_eq!(PersistentStore::open(&folder.0, 0, 1).unwrap().rows(), 1000);
+}
+
+#[test]
 fn rows_that_are_gone_are_noticed() {
     let folder = Folder::new("gone");
     let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
     made(&store, 1000, false).unwrap();
     let manifest = lock(&store.manifest).clone();
-    let keyspace = manifest.keyspace;
-    let manifest = manifest.filled(keyspace, 2000, 2000);
-    manifest.write(&folder.0).unwrap();
     drop(store);
+    let keyspace = manifest.keyspace;
+    for (rows, keys, problem) in [
+        (2000, Vec::new(), "2000 rows were populated, and 1000 are there"),
+        // As many rows as were populated, since others were written instead.
+        (1000, vec![0, 1000], "the row 1000, which was populated, is gone"),
+    ] {
+        manifest.clone().filled(keyspace, (rows, rows), keys).write(&folder.0).unwrap();
+        let error = PersistentStore::open(&folder.0, 0, 1).err().unwrap();
+        assert!(error.to_string().contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn a_torn_file_is_noticed() {
+    let folder = Folder::new("torn");
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    made(&store, 100_000, false).unwrap();
+    drop(store);
+    let mut largest = (0, std::path::PathBuf::new());
+    let mut folders = vec![folder.0.clone()];
+    while let Some(next) = folders.pop() {
+        for entry in next.read_dir().unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else if entry.path().extension().is_none_or(|extension| extension != "jnl") {
+                largest = largest.max((entry.metadata().unwrap().len(), entry.path()));
+            }
+        }
+    }
+    let mut bytes = std::fs::read(&largest.1).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 4096].fill(0);
+    std::fs::write(&largest.1, bytes).unwrap();
     let error = PersistentStore::open(&folder.0, 0, 1).err().unwrap();
-    assert!(error.to_string().contains("2000 rows were populated, and 1000 are there"), "{error}");
+    assert!(error.to_string().to_lowercase().contains("checksum"), "{error}");
 }
