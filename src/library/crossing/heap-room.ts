@@ -10,6 +10,12 @@ import { BoundaryError } from '../../errors.js';
 const SUSPICIOUS_SHARE = 0.75;
 const LARGEST_SHARE = 0.88;
 
+/**
+ * The share for values that are made within one turn, where V8 finds little to collect: it ends a process that collects several times in
+ * a row above 80% of the limit.
+ */
+const LARGEST_SHARE_AT_ONCE = 0.78;
+
 /** Share of the limit by which the heap must grow after a collection before the next one pays off. */
 const RECHECK_SHARE = 0.08;
 
@@ -47,10 +53,12 @@ let collector: CollectGarbage | undefined;
 /** A heap, and what its last collection left. */
 export class HeapRoom {
   readonly #heap: Heap;
+  readonly #largest: number;
   #recheckAbove = 0;
 
-  constructor(heap: Heap) {
+  constructor(heap: Heap, largest = LARGEST_SHARE) {
     this.#heap = heap;
+    this.#largest = largest;
   }
 
   /** Throws `BB_RESULT_TOO_LARGE` if `needed` more bytes do not fit. `what` begins the message: `the value does not fit ...`. */
@@ -59,18 +67,18 @@ export class HeapRoom {
     if (used + needed <= Math.max(limit * SUSPICIOUS_SHARE, this.#recheckAbove)) return;
     this.#heap.collectGarbage();
     ({ used, limit } = this.#heap.measure());
-    if (used + needed > limit * LARGEST_SHARE) {
+    if (used + needed > limit * this.#largest) {
       const mebibytes = Math.round(limit / 2 ** 20);
       const message = `${what} does not fit into the heap of ${mebibytes} MiB${done}`;
       throw new BoundaryError('BB_RESULT_TOO_LARGE', message, {
         hint: `${hint}, or give Node more memory with --max-old-space-size`,
       });
     }
-    this.#recheckAbove = Math.min(limit * LARGEST_SHARE, used + needed + limit * RECHECK_SHARE);
+    this.#recheckAbove = Math.min(limit * this.#largest, used + needed + limit * RECHECK_SHARE);
   }
 }
 
-const room = new HeapRoom(nodeHeap);
+const room = new HeapRoom(nodeHeap, LARGEST_SHARE_AT_ONCE);
 
 /** Throws `BB_RESULT_TOO_LARGE` if so many bytes do not fit into V8's heap. A call for few bytes costs a comparison. */
 export function claimHeap(bytes: number, what: string, hint: string): void {
