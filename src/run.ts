@@ -11,6 +11,7 @@ import {
   type OptionChecks,
   requireOptions,
 } from './library/crossing/options.js';
+import { ownList } from './library/crossing/own-list.js';
 import { checkText } from './library/crossing/well-formed.js';
 import { FAMILY_OPTIONS, loadFamilies } from './families/registry.js';
 import { unknownWord } from './runner/filters.js';
@@ -88,7 +89,7 @@ function checkMap(name: string, value: unknown): void {
 function checkFamilies(name: string, value: unknown): void {
   const isFamily = (family: Partial<Family> | null | undefined): boolean =>
     typeof family === 'object' && typeof family?.plan === 'function' && typeof family.open === 'function';
-  if (Array.isArray(value) && Array.from(value as (Partial<Family> | null)[], isFamily).every(Boolean)) return;
+  if (Array.isArray(value) && ownList(name, value as (Partial<Family> | null)[]).every(isFamily)) return;
   throw invalidArgument(`${name} must be an array of families, not ${describeValue(value)}`, {
     hint: 'defineWorkload makes a family',
   });

@@ -143,6 +143,9 @@ describe('the report', () => {
   });
 
   it('is JUnit XML', () => {
+    // Of colors, control characters and halves of characters, none is in XML, not even escaped.
+    const odd = renderBudgetsJunit(check([{ ...time(1), name: '\u001B[31mred\u001B[0m\u0000 \uD800 \uFFFF a\nb' }]));
+    expect(odd).toContain('<testcase name="red      a&#10;b"');
     expect(renderBudgetsJunit(check(budgets))).toMatchInlineSnapshot(`
       "<?xml version="1.0" encoding="UTF-8"?>
       <testsuite name="boundary-bench budgets" tests="4" failures="2" skipped="1">

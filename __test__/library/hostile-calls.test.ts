@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import * as bench from '../../src/bench.js';
 import * as library from '../../src/index.js';
+import { sampleRun } from '../records/sample-run.js';
 import { type Entries, hostileTests, hostileValues, membersOf, none, problemOf, settle } from './hostile-values.js';
 
 /** The names of all functions that are called here, by which the last tests find those that are missing. */
@@ -135,6 +136,11 @@ describe('pure functions and codecs', () => {
       (values: never) => new ShardRow().set(values),
     ],
     'ShardRow.copy': [none, () => new ShardRow().copy()],
+    compareRuns: [() => [sampleRun(), sampleRun(), { force: false, threshold: 0.1 }], bench.compareRuns],
+    workload: [
+      () => ['w', { sizes: [1], ways: { 'js a': () => 1 }, noop: { 'js a': () => 1 }, tolerance: 0, description: 'd' }],
+      bench.workload as (...args: never[]) => unknown,
+    ],
     defineWorkload: [
       () => [
         {

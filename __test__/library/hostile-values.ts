@@ -36,6 +36,7 @@ export function hostileValues(): unknown[] {
     // oxlint-disable-next-line no-sparse-arrays -- a hole is a value of its own
     [, 1],
     [[]],
+    fourBillionHoles(),
     new Map([['a', 1]]),
     new Set([1]),
     new Date(Number.NaN),
@@ -52,6 +53,13 @@ export function hostileValues(): unknown[] {
     new Proxy({}, {}),
     new Proxy([], {}),
   ];
+}
+
+/** An array as long as an array can be, which takes no memory, and takes hours if each of its elements is looked at. */
+export function fourBillionHoles(): undefined[] {
+  const array: undefined[] = [];
+  array.length = 2 ** 32 - 1;
+  return array;
 }
 
 /** Codes that say that something was not foreseen. */

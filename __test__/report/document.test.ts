@@ -36,7 +36,29 @@ test('Markdown escapes what would break the page', () => {
     | Name | Number |
     | --- | ---: |
     | a\\|b | 1 |
-    | [31mred [0m | 10 µs |
+    | red | 10 µs |
+    "
+  `);
+});
+
+test('Markdown of names and messages of strangers has no links, images, mentions and entities', () => {
+  const hostile = [
+    '[x](https://evil.example/a?b)',
+    '![x](http://evil.example/a.png) www.evil.example',
+    '@someone, me@mail.example, org/repo#12',
+    '&lt;b&gt; &#64;someone ~~gone~~ # AT&T',
+    '- [ ] a task',
+  ];
+  expect(renderMarkdown(hostile.map(paragraph))).toMatchInlineSnapshot(`
+    "\\[x\\](https<!-- -->://evil.example/a?b)
+
+    !\\[x\\](http<!-- -->://evil.example/a.png) www<!-- -->.evil.example
+
+    @<!-- -->someone, me@<!-- -->mail.example, org/repo#<!-- -->12
+
+    \\&lt;b\\&gt; \\&#<!-- -->64;someone \\~\\~gone\\~\\~ # AT&T
+
+    \\- \\[ \\] a task
     "
   `);
 });
@@ -54,7 +76,7 @@ test('a terminal gets aligned columns and no control characters', () => {
     Name         Number
     ───────────  ──────
     a|b               1
-    [31mred [0m   10 µs
+    red           10 µs
     "
   `);
 });

@@ -1,5 +1,5 @@
 import type { CompletedRecord, Run, RunRecord, Verdict } from '../records/record.js';
-import { BoundaryError } from '../errors.js';
+import { BoundaryError, invalidArgument } from '../errors.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
 import { median } from '../stats/quantile.js';
@@ -58,9 +58,9 @@ export interface RunComparison {
 }
 
 /**
- * Compares two runs cell by cell, by id, with `before` as the baseline. Throws a `RangeError` for a threshold outside 0 to 1.
- * Unless `force` is set, throws a `BoundaryError` with the code `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, or with a code
- * of `requireSameNetwork` or `requireSameWork` if the work differs.
+ * Compares two runs cell by cell, by id, with `before` as the baseline. Throws a `BoundaryError` with the code
+ * `BB_INVALID_ARGUMENT` for what is no run, and for a threshold outside 0 to 1. Unless `force` is set, its code is
+ * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, or a code of `requireSameNetwork` or `requireSameWork` if the work differs.
  *
  * @example
  * ```js
@@ -72,9 +72,19 @@ export interface RunComparison {
  * ```
  */
 export function compareRuns(before: Run, after: Run, options: CompareOptions = {}): RunComparison {
+  try {
+    return compared(before, after, options);
+  } catch (cause) {
+    if (cause instanceof BoundaryError) throw cause;
+    throw invalidArgument('compareRuns takes two runs, as readRun returns them, and an object of options', { cause });
+  }
+}
+
+function compared(before: Run, after: Run, options: CompareOptions): RunComparison {
   const threshold = options.threshold ?? DEFAULT_THRESHOLD;
-  if (!(threshold >= 0 && threshold < 1))
-    throw new RangeError(`a threshold lies from 0 to below 1, not at ${threshold}`);
+  if (!(threshold >= 0 && threshold < 1)) {
+    throw invalidArgument(`a threshold lies from 0 to below 1, not at ${String(threshold)}`);
+  }
   const differences = hardwareDifferences(before.context.host, after.context.host);
   if (differences.length > 0 && options.force !== true) {
     throw new BoundaryError(

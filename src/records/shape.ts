@@ -3,6 +3,10 @@ import { readFileSync } from 'node:fs';
 
 import { BoundaryError } from '../errors.js';
 
+/** The most items of a list, far more than any run has, and of a list that a message shows. */
+const MOST_ITEMS = 2 ** 24;
+const MOST_SHOWN = 100;
+
 /**
  * The part of JSON Schema that is used here. Fields that an object's schema does not name are accepted: a later minor version may
  * add some.
@@ -80,6 +84,7 @@ class Shape {
 
   #checkList({ items, minItems = 0 }: Schema, value: readonly unknown[], path: string): void {
     if (value.length < minItems) wrong(path, `a list of at least ${minItems}`, value);
+    if (value.length > MOST_ITEMS) wrong(path, `a list of ${MOST_ITEMS} at most`, value);
     value.forEach((item, index) => this.check(items!, item, `${path}[${index}]`));
   }
 
@@ -143,7 +148,9 @@ export function asObject(value: unknown, path: string): Record<string, unknown> 
 }
 
 function wrong(path: string, expected: string, found: unknown): never {
-  const shown = JSON.stringify(found) ?? 'nothing';
+  // The text of an array of holes could be longer than memory.
+  const isLong = Array.isArray(found) && found.length > MOST_SHOWN;
+  const shown = isLong ? `a list of ${found.length}` : (JSON.stringify(found) ?? 'nothing');
   throw shapeError(`${path} must be ${expected}, but is ${shown.length > 60 ? `${shown.slice(0, 60)}...` : shown}`);
 }
 

@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util';
+
 import {
   type Budget,
   type BudgetCheck,
@@ -64,8 +66,10 @@ export function renderBudgetsJunit({ outcomes }: BudgetCheck): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="boundary-bench budgets" ${counts}>\n${cases.join('')}</testsuite>\n`;
 }
 
+/** A text in an attribute of XML, which has no place for colors, control characters and halves of characters, escaped or not. */
 function attribute(value: string): string {
-  return value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;').replaceAll('\n', '&#10;');
+  const text = stripVTControlCharacters(value).replaceAll(/(?!\n)\p{Cc}|[\p{Cs}\uFFFE\uFFFF]/gu, ' ');
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;').replaceAll('\n', '&#10;');
 }
 
 function budgetBlocks(check: BudgetCheck): Block[] {

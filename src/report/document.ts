@@ -1,4 +1,5 @@
 /** The blocks of a report, and their rendering as Markdown that pastes into a page, or as text for a terminal. */
+import { stripVTControlCharacters } from 'node:util';
 
 export interface Column {
   readonly title: string;
@@ -192,12 +193,20 @@ function width(text: string): number {
   return [...text].length;
 }
 
-/** A text as one line, without the control characters that an error message may contain. */
+/** A text as one line, without the colors and control characters that an error message may contain. */
 function plainText(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, ' ').trim();
+  return stripVTControlCharacters(text)
+    .replaceAll(/\p{Cc}+/gu, ' ')
+    .trim();
 }
 
-/** A text as one line in which nothing ends a table cell, opens a tag or starts emphasis. */
+/**
+ * A text as one line in which nothing ends a table cell, opens a tag, starts emphasis, or is a link, an image or an entity. Names and
+ * messages may come from files of strangers, and a report from them may become a comment on a pull request. So an empty comment keeps
+ * GitHub from calling whom an `@` names, and from linking a number or an address.
+ */
 function markdownText(text: string): string {
-  return plainText(text).replaceAll(/[\\|<>*`]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, String.raw`\$&`);
+  return plainText(text)
+    .replaceAll(/[\\|<>*`[\]~]|&(?=#?\w+;)|^[#+-]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, String.raw`\$&`)
+    .replaceAll(/@(?=\w)|#(?=\d)|\bwww(?=\.)|\b(?:https?|ftp|mailto|xmpp)(?=:)/giu, '$&<!-- -->');
 }

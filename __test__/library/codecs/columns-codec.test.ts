@@ -2,9 +2,20 @@ import fc from 'fast-check';
 import { Unpackr } from 'msgpackr';
 import { expect, test } from 'vitest';
 
-import { ColumnsDecoder, ColumnsEncoder, decodeColumns, encodeColumns } from '../../../src/index.js';
+import {
+  ColumnsDecoder,
+  ColumnsEncoder,
+  decodeColumns,
+  encodeColumns,
+  JsonPaths,
+  JsonRows,
+  LineEncoder,
+  parseLines,
+  RowsEncoder,
+} from '../../../src/index.js';
 import { dataViewColumns } from '../../../src/clients/data-view-columns.js';
 import { msgpackr } from '../../../src/clients/msgpackr.js';
+import { detached } from '../../detached.js';
 
 const NAMES = { measurement: 'bench', tags: { host: 'a', rack: 'ü' }, field: 'v' };
 const VALUES = Float64Array.of(0, 1, 0.5, -1.5e300);
@@ -32,6 +43,35 @@ test('tags that are there twice are refused', () => {
   const twice = [...text('a'), ...text('1'), ...text('a'), ...text('2')];
   const bytes = Uint8Array.of(0x81, ...text('tags'), 0x82, ...twice);
   expect(() => decodeColumns(bytes)).toThrow('MessagePack, byte 6: the tag "a" is there twice');
+});
+
+test('more timestamps than values, and a second batch, are refused also by a decoder that has no memory yet', () => {
+  const text = (text: string) => [0xa0 | text.length, ...Buffer.from(text)];
+  const names = [...text('measurement'), ...text('m'), ...text('field'), ...text('v')];
+  const decoder = new ColumnsDecoder();
+  decoder.decode(encodeColumns(NAMES, Float64Array.of(1)));
+  for (const counts of [
+    [1, 2],
+    [2, 1],
+    [100, 101],
+  ] as const) {
+    const [values, times] = counts.map((count) => [0xdc, 0, count, ...Array<number>(count).fill(7)]);
+    const [first, second] = [
+      [...text('values'), ...values!],
+      [...text('timestamps'), ...times!],
+    ];
+    for (const parts of [
+      [...first, ...second],
+      [...second, ...first],
+    ]) {
+      const bytes = Uint8Array.of(0x84, ...names, ...parts);
+      for (const decode of [decodeColumns, (bytes: Uint8Array) => decoder.decode(bytes)]) {
+        expect(() => decode(bytes)).toThrow(`there are ${counts[0]} values and ${counts[1]} timestamps`);
+      }
+    }
+  }
+  const one = encodeColumns(NAMES, VALUES, TIMES);
+  expect(() => decodeColumns(Buffer.concat([one, one]))).toThrow(`there are ${one.length} more bytes behind the value`);
 });
 
 test('columns read back', () => {
@@ -111,8 +151,26 @@ test('values that cannot be encoded are refused with the reason', () => {
   expect(() => decodeColumns(encodeColumns(NAMES, VALUES).subarray(0, -1))).toThrow(/the bytes end/);
 });
 
-test('detached memory is empty, not a crash', () => {
-  const detached = Float64Array.of(1, 2);
-  structuredClone(detached, { transfer: [detached.buffer] });
-  expect(decodeColumns(encodeColumns(NAMES, detached)).length).toBe(0);
+test('memory that is gone is refused, and is no empty batch', () => {
+  const floats = () => Float64Array.of(1, 2);
+  type Resizable = ArrayBuffer & { resize(length: number): void };
+  const Resizable = ArrayBuffer as unknown as new (length: number, options: { maxByteLength: number }) => Resizable;
+  const memory = new Resizable(16, { maxByteLength: 16 });
+  const beyond = new Float64Array(memory, 0, 2);
+  memory.resize(8);
+  const text = () => Uint8Array.from(Buffer.from('m v=1'));
+  const into = new Uint8Array(200);
+  for (const values of [detached(floats()), beyond]) {
+    for (const Encoder of [ColumnsEncoder, RowsEncoder, LineEncoder]) {
+      expect(() => new Encoder(NAMES).encode(values)).toThrow('the memory of the Float64Array is detached');
+      expect(() => new Encoder(NAMES).encodeInto(into, values)).toThrow('the memory of the Float64Array is detached');
+    }
+  }
+  for (const Encoder of [RowsEncoder, LineEncoder]) {
+    expect(() => new Encoder(NAMES).encodeInto(detached(new Uint8Array(200)), floats())).toThrow('is detached');
+  }
+  expect(() => parseLines(detached(text()))).toThrow('the memory of the Uint8Array is detached');
+  expect(() => new JsonRows('data', 'a').feed(detached(text()))).toThrow('the memory of the Uint8Array is detached');
+  expect(() => new JsonPaths('a').pick(detached(text()))).toThrow('the memory of the Uint8Array is detached');
+  expect(decodeColumns(encodeColumns(NAMES, new Float64Array(0))).length).toBe(0);
 });

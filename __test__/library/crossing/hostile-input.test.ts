@@ -7,6 +7,7 @@ import {
   type Connection,
   dateFromDays,
   dateFromMicros,
+  LineEncoder,
   RowInserter,
   SqlType,
   TableDefinition,
@@ -14,6 +15,7 @@ import {
 import type { ColumnsInput } from '../../../src/library/engine/column-sources.js';
 import type { QueryOptions } from '../../../src/library/engine/query-run.js';
 import { detached } from '../../detached.js';
+import { fourBillionHoles } from '../hostile-values.js';
 
 const table = new TableDefinition('t', [
   { name: 'id', type: SqlType.int(), nullable: false },
@@ -158,7 +160,32 @@ describe('addColumns', () => {
     const columns = { id, flag: new Uint8Array(24), price: new BigInt64Array(48), note };
     expect(() => inserter.addColumns(columns)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
     expect(inserter.rowCount).toBe(0);
+    // The same for a getter of the object of columns, and for memory that is sent before the value is read.
+    const late = { id: new Int32Array(8), flag: new Uint8Array(8), price: new BigInt64Array(16) };
+    const taking = {
+      ...late,
+      get note() {
+        detached(late.id);
+        return Array.from({ length: 8 }, () => 'x');
+      },
+    };
+    expect(() => inserter.addColumns(taking)).toThrow('column "id": the memory of its array is detached');
+    expect(inserter.rowCount).toBe(0);
   });
+});
+
+test('names and values that are given by an array of four billion holes, or without end, are refused at once', () => {
+  const byTurns: unknown[] = ['a', 'b'];
+  byTurns.length = 2 ** 32 - 1;
+  const endless = {
+    *[Symbol.iterator]() {
+      for (;;) yield ['a', 'b'];
+    },
+  };
+  for (const tags of [fourBillionHoles(), byTurns, endless]) {
+    const make = (): unknown => new LineEncoder({ measurement: 'm', tags: tags as never, field: 'f' });
+    expect(make).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+  }
 });
 
 test('addRows refuses what is not iterable', () => {

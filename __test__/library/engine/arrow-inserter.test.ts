@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import * as flechette from '@uwdata/flechette';
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 
@@ -131,6 +132,23 @@ describe.each(['memory:', 'embedded:', 'flight:'])('ArrowInserter into %s', (uri
         expect(await inserted(connection, [ROWS[0]!, ROWS[1]!], tableToIPC(table, format))).toEqual([
           { i: 1, s: 'a' },
           { i: 2, s: 'b' },
+        ]);
+      }
+    }));
+
+  test('reads what flechette writes: files, and runs whose ends may be null by their type', () =>
+    use(async (connection) => {
+      const runs = flechette.runEndEncoded(flechette.int32(), flechette.utf8());
+      const columns: [string, SqlType][] = [ROWS[0]!, ROWS[1]!];
+      const table = flechette.tableFromColumns({
+        i: flechette.columnFromArray([1, 2, 3], flechette.int32()),
+        s: flechette.columnFromArray(['a', 'a', 'b'], runs),
+      });
+      for (const format of ['file', 'stream'] as const) {
+        expect(await inserted(connection, columns, flechette.tableToIPC(table, { format })!)).toEqual([
+          { i: 1, s: 'a' },
+          { i: 2, s: 'a' },
+          { i: 3, s: 'b' },
         ]);
       }
     }));

@@ -5,6 +5,8 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 
+import { startScriptedRedis } from '../kv/scripted-redis.js';
+
 const library = new URL('../../../dist/index.js', import.meta.url).href;
 
 /** Runs a module with these flags of Node; resolves to its output, parsed as JSON. */
@@ -35,6 +37,34 @@ test.each([
   );
   expect(result).toEqual(['BB_RESULT_TOO_LARGE', [{ one: 1 }]]);
 });
+
+test(
+  'values of answers and of chunks that cannot fit are errors, and Node lives on',
+  { timeout: 120_000 },
+  async () => {
+    const text = Buffer.concat([Buffer.from('$90000000\r\n'), Buffer.alloc(90_000_000, '€'), Buffer.from('\r\n')]);
+    const list = Buffer.concat([Buffer.from('*4000000\r\n'), Buffer.alloc(60_000_000, '$9\r\nabcdefghi\r\n')]);
+    const answers: Readonly<Record<string, Buffer>> = { text, list };
+    const redis = await startScriptedRedis(([, key], socket) => void socket.write(answers[key ?? ''] ?? '+OK\r\n'));
+    const result = await run(
+      ['--max-old-space-size=64'],
+      `
+    const codeOf = (work) => { try { return work() && 'fits'; } catch (error) { return error.code; } };
+    const kv = await library.KvClient.connect(${JSON.stringify(redis.url)});
+    const [text, list] = [await kv.pipeline().get('text').execute(), await kv.pipeline().get('list').execute()];
+    const codes = [() => text.value(0), () => text.values(), () => list.value(0)].map(codeOf);
+    await kv.close();
+    const connection = await library.connect();
+    for await (const chunk of connection.executeQueryColumnar('SELECT range AS id FROM range(5000000)', { batchRows: 5e6 })) {
+      codes.push(codeOf(() => chunk.values(0)), codeOf(() => chunk.row(0)));
+    }
+    await connection.close();
+    console.log(JSON.stringify(codes));`,
+    );
+    redis.close();
+    expect(result).toEqual([...Array<string>(4).fill('BB_RESULT_TOO_LARGE'), 'fits']);
+  },
+);
 
 test('results that each take half the heap fit one after the other', async () => {
   const result = await run(

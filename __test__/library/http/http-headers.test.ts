@@ -80,6 +80,9 @@ describe('the headers of HttpClient', () => {
     const response = await client.request({ path: '/' });
     expect(response.headerValues('x')).toHaveLength(900);
     expect(response.json()).toEqual({ a: 1 });
+    // As the text that `fetch` returns. The bytes are as they came.
+    expect([response.text(), await (await client.stream({ path: '/' })).text()]).toEqual(['{"a":1}', '{"a":1}']);
+    expect(response.body).toHaveLength(10);
   });
 
   it.each([...waysToGiveHeaders()])('are sent when they are given as %s', async (_, headers) => {

@@ -117,6 +117,14 @@ describe('the page of a run', () => {
     ).toBe(true);
   });
 
+  it('links the files of profiles that lie beside the page, and no others', async () => {
+    const flameGraphs = ['profiles/a b.svg', 'javascript:alert(1)', '//evil.example/x', '/etc/passwd', '../x.svg'];
+    const profiles = flameGraphs.map((flameGraph) => ({ id: 'cell', flameGraph, cpuProfile: 'https://evil.example' }));
+    const { document } = await pageOf({ ...sampleRun(), profiles });
+    const links = [...document.querySelectorAll('#profiles li a')].map((link) => link.getAttribute('href'));
+    expect(links).toEqual(['profiles/a%20b.svg', 'javascript%3Aalert(1)']);
+  });
+
   it('has pictures with names, and links in them that lead to records', async () => {
     const { document } = await pageOf(sampleRun());
     const pictures = [...document.querySelectorAll('figure svg')];

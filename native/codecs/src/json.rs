@@ -24,10 +24,16 @@ const EACH: &str = "*";
 const MOST_STEPS: usize = 64;
 
 /// Paths such as `result.*.body.data.*`, as a tree.
+///
+/// A path without `*` has one value: null if the JSON has none. A `*` stands for every value that is there, and each of them has
+/// one value for the steps behind it. So paths that are the same up to their last `*` have as many values, and the values at one
+/// index belong together. An object that has a name of a path twice is refused, since which value counts would be a guess.
 #[derive(Debug, Default)]
 pub struct Paths {
     root: Node,
     kinds: Vec<Kind>,
+    /// The number of steps that are names.
+    names: usize,
 }
 
 #[derive(Debug, Default)]
@@ -36,6 +42,10 @@ struct Node {
     each: Option<Box<Node>>,
     /// The index of the column whose path ends at this node.
     column: Option<usize>,
+    /// The number of this step among those that are names.
+    number: usize,
+    /// The columns of the paths that lead on from here by names alone. They have a null where the JSON does not lead on.
+    below: Vec<usize>,
 }
 
 impl Paths {
@@ -49,20 +59,21 @@ impl Paths {
             }
             let mut node = &mut tree.root;
             for step in path.split('.') {
-                node = node.step(step);
+                node = node.step(step, &mut tree.names);
             }
             if node.column.replace(tree.kinds.len()).is_some() {
                 return refused("is there twice");
             }
             tree.kinds.push(kind);
         }
+        tree.root.find_below();
         Ok(tree)
     }
 
     /// Picks the values of the paths out of a JSON text.
     pub fn pick(&self, json: &[u8]) -> Result<Vec<Picked>> {
         let mut columns = self.columns();
-        let mut scanner = Scanner::new(json);
+        let mut scanner = Scanner::new(json, self.names);
         let mut read = scanner.value(Some(&self.root), &mut columns);
         if read.is_ok() && !scanner.is_at_end() {
             read = Err(Problem::Wrong("there is more behind its end"));
@@ -91,26 +102,34 @@ fn malformed(problem: Problem, before: &[u8], lines: usize) -> Error {
 }
 
 impl Node {
-    fn step(&mut self, step: &str) -> &mut Self {
+    fn step(&mut self, step: &str, names: &mut usize) -> &mut Self {
         if step == EACH {
             return self.each.get_or_insert_default();
         }
         let place = self.steps.iter().position(|(name, _)| name == step).unwrap_or_else(|| {
-            self.steps.push((step.to_owned(), Self::default()));
+            self.steps.push((step.to_owned(), Self { number: *names, ..Self::default() }));
+            *names += 1;
             self.steps.len() - 1
         });
         &mut self.steps[place].1
     }
 
-    /// The node for an entry's name. A step with that name comes before `*`. `expected` is the step that is tried first, and
-    /// becomes the step after the match.
-    fn child(&self, name: &[u8], expected: &mut usize) -> Option<&Self> {
+    fn find_below(&mut self) {
+        self.each.iter_mut().for_each(|each| each.find_below());
+        for (_, step) in &mut self.steps {
+            step.find_below();
+            self.below.extend(step.column.iter().chain(&step.below));
+        }
+    }
+
+    /// The step for an entry's name, which comes before `*`. `expected` is the step that is tried first, and becomes the step after
+    /// the match.
+    fn named(&self, name: &[u8], expected: &mut usize) -> Option<&Self> {
         let is_it = |(step, _): &(String, Self)| step.as_bytes() == name;
         let found = match self.steps.get(*expected) {
-            Some(step) if is_it(step) => Some(*expected),
-            _ => self.steps.iter().position(is_it),
+            Some(step) if is_it(step) => *expected,
+            _ => self.steps.iter().position(is_it)?,
         };
-        let Some(found) = found else { return self.each.as_deref() };
         *expected = found + 1;
         Some(&self.steps[found].1)
     }
@@ -146,12 +165,49 @@ mod tests {
         assert_eq!(found[0], some(&["1", "2"]));
         // A step with a name comes before `*`.
         assert_eq!(found[1], some(&["x\n\u{e9}", "true"]));
-        assert_eq!(found[4], [None, Some("-1.5".to_owned())]);
-        assert_eq!((&found[2], found[3].len()), (&some(&["1"]), 0));
+        assert_eq!(found[4], [None, None, Some("-1.5".to_owned())]);
+        assert_eq!((&found[2], &found[3][..]), (&some(&["1"]), &[None][..]));
         assert_eq!(pick("[1,[2,3],4]", &["*.*"]), [some(&["2", "3"])]);
         // Numbers keep all their digits.
         let long = "-123456789012345678901234567890.10e+05";
         assert_eq!(pick(&format!("[{long}]"), &["*"]), [some(&[long])]);
+    }
+
+    #[test]
+    fn values_at_one_index_belong_to_one_element() {
+        let paths = &["rows.*.a", "rows.*.b.c", "rows.*.b.*", "d", "d.e"];
+        for (json, expected) in [
+            (
+                r#"{"rows":[{"b":{"c":1}},{"a":2},{"a":null,"b":null},{},3,[4],{"b":{"c":5},"a":6}]}"#,
+                ["-2----6", "1-----5", "", "-", "-"],
+            ),
+            (r#"{"rows":{"x":{"b":{"x":1}},"y":{"a":7,"x":{}},"z":"t"}}"#, ["-7-", "---", "1", "-", "-"]),
+            (r#"{"rows":null,"d":4}"#, ["", "", "", "4", "-"]),
+            ("null", ["", "", "", "-", "-"]),
+        ] {
+            let columns = pick(json, paths).into_iter();
+            let shown = columns.map(|column| column.into_iter().map(|text| text.unwrap_or("-".into())).collect());
+            assert_eq!(shown.collect::<Vec<String>>(), expected, "{json}");
+        }
+        // A name that is there twice is no guess, unless no path has it.
+        for json in [r#"{"d":1,"d":2}"#, r#"{"rows":[{"b":{"c":1,"\u0063":1}}]}"#, r#"{"rows":[],"rows":[{}]}"#] {
+            let error = texts(paths).pick(json.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("an object has a name of a path twice, at line 1"), "{json}: {error}");
+        }
+        assert_eq!(pick(r#"{"x":{"d":1,"d":2},"x":{},"d":3}"#, &["d"]), [some(&["3"])]);
+    }
+
+    #[test]
+    fn texts_that_are_no_utf_8_are_refused_also_where_they_are_skipped() {
+        for text in
+            [&b"\xff"[..], b"12345678\xff", b"\xff2345678", b"1234567\xff1234567", b"\\n\xc3\\n", b"\xed\xa0\x80"]
+        {
+            for (before, behind) in [("{\"x\":\"", "\"}"), ("{\"x\":{\"", "\":1}}"), ("{\"a\":\"", "\"}")] {
+                let json = [before.as_bytes(), text, behind.as_bytes()].concat();
+                let error = texts(&["a"]).pick(&json).unwrap_err().to_string();
+                assert!(error.contains("a text is not UTF-8, at line 1"), "{text:?}: {error}");
+            }
+        }
     }
 
     #[test]

@@ -236,12 +236,12 @@ fn columns_of_other_encoders_are_read() {
         let batch = decode_columns(&bytes, ColumnBuffers::default(), 10).unwrap();
         assert_eq!((batch.values, batch.timestamps), (vec![1.0, 2.5], vec![1, -1]), "{times:?}");
     }
-    // The values are numbers of any type, with a byte behind them.
+    // The values are numbers of any type.
     let head = b"\x84\xabmeasurement\xa1m\xa5field\xa1v\xa4tags\x80\xa6values\x95".as_slice();
-    let numbers = b"\x07\xff\xca\x3f\x00\x00\x00\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xd1\xff\x00\xc1".as_slice();
+    let numbers = b"\x07\xff\xca\x3f\x00\x00\x00\xcf\xff\xff\xff\xff\xff\xff\xf8\x00\xd1\xff\x00".as_slice();
     let bytes = columns_of(&[head, numbers]);
     let batch = decode_columns(&bytes, ColumnBuffers::default(), 10).unwrap();
-    assert_eq!(batch.values, [7.0, -1.0, 0.5, 18_446_744_073_709_551_615.0, -256.0]);
+    assert_eq!(batch.values, [7.0, -1.0, 0.5, 18_446_744_073_709_549_568.0, -256.0]);
     // Without timestamps, and with an unknown key.
     let bytes =
         columns_of(&[b"\x85\xabmeasurement\xa1m\xa5field\xa1v\xa4tags\xc0\xa1x\x92\x80\xc7\x01\x05\x00", &values]);
@@ -261,6 +261,13 @@ fn what_is_wrong_with_columns_is_said_with_its_place() {
     ] {
         let error = decode_columns(&values, ColumnBuffers::default(), MOST_POINTS).unwrap_err().to_string();
         assert!(error.contains(expected), "{expected}: {error}");
+    }
+    // The number of timestamps may be known before the number of values, and memory is taken for neither of two numbers.
+    let (values, times) = (b"\xa6values\x91\x01".as_slice(), b"\xaatimestamps\x92\x01\x01".as_slice());
+    for parts in [[values, times], [times, values]] {
+        let bytes = columns_of(&[b"\x84\xabmeasurement\xa1m\xa5field\xa1v", parts[0], parts[1]]);
+        let error = decode_columns(&bytes, ColumnBuffers::default(), 10).unwrap_err().to_string();
+        assert!(error.contains("there are 1 values and 2 timestamps"), "{error}");
     }
     let mut deep = b"\x81\xa1x".to_vec();
     deep.resize(1000, 0x91);
@@ -282,6 +289,32 @@ fn rows_go_both_ways() {
     ] {
         let error = decode_rows(bytes, &ReadOptions::default(), Points::default()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn integers_that_no_float_holds_and_bytes_behind_a_body_are_refused() {
+    let head = b"\x83\xabmeasurement\xa1m\xa5field\xa1v\xa6values\x91".as_slice();
+    let row = b"\x91\x82\xabmeasurement\xa1m\xa6fields\x81\xa1v\x81\xa5Float".as_slice();
+    let decoded = |head: &[u8], number: &[u8]| {
+        let bytes = columns_of(&[head, number]);
+        if head == row {
+            let points = decode_rows(&bytes, &MS, Points::default()).map_err(|error| error.to_string())?;
+            Ok(f64::from_bits(points.values[0]))
+        } else {
+            let batch = decode_columns(&bytes, ColumnBuffers::default(), 10).map_err(|error| error.to_string())?;
+            Ok::<_, String>(batch.values[0])
+        }
+    };
+    for head in [head, row] {
+        for integer in [(1_u64 << 53) + 1, u64::MAX] {
+            let error = decoded(head, &[&[0xcf][..], &integer.to_be_bytes()].concat()).unwrap_err();
+            assert!(error.contains(&format!("can't hold the integer {integer}")), "{error}");
+        }
+        let error = decoded(head, &[&[0xd3][..], &(i64::MIN + 1).to_be_bytes()].concat()).unwrap_err();
+        assert!(error.contains("can't hold the integer -9223372036854775807"), "{error}");
+        assert_eq!(decoded(head, &[&[0xd3][..], &i64::MIN.to_be_bytes()].concat()), Ok(-(2_f64.powi(63))));
+        assert!(decoded(head, b"\x01\x80").unwrap_err().contains("1 more bytes behind the value"));
     }
 }
 

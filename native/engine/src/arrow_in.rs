@@ -5,6 +5,6 @@ mod messages;
 mod pieces;
 mod values;
 
-pub use messages::{Decoded, MessageReader, schema_of};
+pub use messages::{Decoded, MessageReader, logical_schema, schema_of};
 pub use pieces::PieceReader;
 pub use values::{convert, sql_type_of, value_text};

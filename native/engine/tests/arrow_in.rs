@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type};
-use arrow_array::{Array, ArrayRef, Int32Array, NullArray, RecordBatch, StringArray};
+use arrow_array::types::{Float64Type, Int16Type, Int32Type};
+use arrow_array::{Array, ArrayRef, Int8Array, Int32Array, NullArray, RecordBatch, StringArray};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_ipc::{CompressionType, MetadataVersion};
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
+use arrow_schema::{DataType, Field, Schema};
 use boundary_bench_engine::lanes::ipc::IpcReader;
 use boundary_bench_engine::table::{Column, SqlType, arrow_schema_of};
 use boundary_bench_kernel::Result;
@@ -119,6 +121,56 @@ fn the_bytes_before_the_first_message_of_a_file_may_be_many() {
         let read = read(&[("i", SqlType::Int), ("s", SqlType::Text)], &written_file(&batch(5), alignment), 3).unwrap();
         assert_eq!(read.iter().map(RecordBatch::num_rows).sum::<usize>(), 5);
     }
+}
+
+#[test]
+fn a_file_may_have_several_marks_of_its_end() {
+    let whole = written_file(&batch(5), 8);
+    let end = whole.len() - footer_length(&whole) - 10;
+    let columns = [("i", SqlType::Int), ("s", SqlType::Text)];
+    for marks in [&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0][..], &[0; 4], &[0xff; 4], &[0; 12]] {
+        let bytes = [&whole[..end], marks, &whole[end..]].concat();
+        for piece in [1, 10_000] {
+            let read = read(&columns, &bytes, piece).unwrap();
+            assert_eq!(read.iter().map(RecordBatch::num_rows).sum::<usize>(), 5, "{marks:?}");
+        }
+    }
+}
+
+#[test]
+fn integers_that_stand_for_truth_values_are_truth_values() {
+    let field = |name| {
+        let field = Field::new(name, DataType::Int8, true);
+        let extension = (EXTENSION_TYPE_NAME_KEY.to_owned(), "arrow.bool8".to_owned());
+        if name == "b" { field.with_metadata([extension].into()) } else { field }
+    };
+    let values = || -> ArrayRef { Arc::new(Int8Array::from(vec![Some(0), None, Some(1), Some(-128)])) };
+    let schema = Arc::new(Schema::new(vec![field("b"), field("n")]));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), vec![values(), values()]).unwrap();
+    let mut writer = StreamWriter::try_new(Vec::new(), &schema).unwrap();
+    writer.write(&batch).unwrap();
+    for bytes in [writer.into_inner().unwrap(), written_file(&batch, 8)] {
+        let read = read(&[("b", SqlType::Bool), ("n", SqlType::SmallInt)], &bytes, 100).unwrap();
+        let truths: Vec<_> = read[0].column(0).as_boolean().iter().collect();
+        assert_eq!(truths, [Some(false), None, Some(true), Some(true)]);
+        let numbers: Vec<_> = read[0].column(1).as_primitive::<Int16Type>().iter().collect();
+        assert_eq!(numbers, [Some(0), None, Some(1), Some(-128)]);
+    }
+}
+
+#[test]
+fn a_file_without_continuation_marks_is_read_and_a_stream_is_named() {
+    let batch = batch(5);
+    let columns = [("i", SqlType::Int), ("s", SqlType::Text)];
+    let options = || IpcWriteOptions::try_new(8, true, MetadataVersion::V4).unwrap();
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options()).unwrap();
+    writer.write(&batch).unwrap();
+    assert_eq!(read(&columns, &writer.into_inner().unwrap(), 7).unwrap()[0].columns(), batch.columns());
+    let mut writer = StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options()).unwrap();
+    writer.write(&batch).unwrap();
+    let error = read(&columns, &writer.into_inner().unwrap(), 10_000).unwrap_err();
+    assert_eq!(error.code(), "BB_INVALID_IPC");
+    assert!(error.to_string().contains("from before Arrow 0.15"), "{error}");
 }
 
 #[test]

@@ -12,7 +12,6 @@ use std::io::{Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -33,14 +32,8 @@ const MAX_LINES: usize = 60;
 /// The bytes at the end of the output in which those lines are searched.
 const MAX_OUTPUT: u64 = 16 << 10;
 
-/// The longest path of a folder, in bytes: a socket in it must fit into the 104 bytes of the systems' socket addresses.
-const MAX_FOLDER_PATH: usize = 80;
-
 /// The name of the file in the folder that receives the programs' output.
 const OUTPUT: &str = "output.log";
-
-/// The number of the next folder of this process.
-static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
 
 /// A free port of the loopback, for a server that can't choose one itself. Another program may take it before the
 /// server does.
@@ -106,8 +99,8 @@ pub struct ServerFolder {
 impl ServerFolder {
     /// Creates a folder for the server `name` in the folder for temporary files, with its watchdog.
     pub fn new(name: &'static str) -> Result<Self> {
-        let path = new_path(name);
-        folder::create_private(&path).map_err(|source| io_error(&path.display(), source))?;
+        let path =
+            folder::create_temporary(name).map_err(|source| io_error(&std::env::temp_dir().display(), source))?;
         let watchdog = Watchdog::start(&path).map_err(|error| {
             let _ = std::fs::remove_dir_all(&path);
             failed(name, &format_args!("no watchdog can be started for it: {error}"))
@@ -289,16 +282,6 @@ impl Drop for PrivateServer {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-/// A path that no other folder of ours has: by the id of this process, a number, and the clock.
-fn new_path(name: &str) -> PathBuf {
-    let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
-    let nanoseconds = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos();
-    let folder = format!("bb-{name}-{}-{number}-{nanoseconds:x}", std::process::id());
-    let usual = std::env::temp_dir().join(&folder);
-    let fits = cfg!(windows) || usual.as_os_str().len() <= MAX_FOLDER_PATH;
-    if fits { usual } else { Path::new("/tmp").join(folder) }
 }
 
 /// The program of a command, without its arguments, since they may hold a password.

@@ -3,6 +3,7 @@ import { BoundaryError, checksumMismatch, invalidArgument, toBoundaryError } fro
 import { describeValue } from '../../library/crossing/describe-value.js';
 import { loadedAddons } from '../../host/loaded-addons.js';
 import { checkFunction, requireOptions } from '../../library/crossing/options.js';
+import { ownList } from '../../library/crossing/own-list.js';
 import { checkText } from '../../library/crossing/well-formed.js';
 import { type Cell, type Side, itemsOf } from '../../records/record.js';
 import { FEWEST_CALLS_FOR_HEAP, heapBytesPerCall } from '../heap-bytes.js';
@@ -130,6 +131,9 @@ export function workload<Input = number>(name: string, definition: OwnWorkload<I
   const ways = waysOf(name, definition.ways);
   const twins = twinsOf(ways, definition.noop);
   if (sizes !== undefined) checkSizes(sizes);
+  for (const [option, value] of Object.entries({ module, description: definition.description })) {
+    if (value !== undefined) checkText(option, value);
+  }
   for (const [option, value] of Object.entries({ input, items, check })) {
     if (value !== undefined) checkFunction(option, value);
   }
@@ -174,6 +178,9 @@ function twinsOf<Input>(
   ways: readonly PlannedWay<Input>[],
   noop: OwnWorkload<Input>['noop'] = {},
 ): PlannedWay<Input>[] {
+  if (typeof noop !== 'object' || noop === null) {
+    throw invalidArgument(`noop must be an object of functions by the names of ways, not ${describeValue(noop)}`);
+  }
   return Object.entries(noop).map(([name, run]) => {
     const way = ways.find((each) => each.name === name);
     if (way === undefined) {
@@ -219,7 +226,8 @@ function runOf<Input>(name: string, run: WayFunction<Input> | Program): WayFunct
 }
 
 function checkSizes(sizes: readonly number[]): void {
-  const isRight = Array.isArray(sizes) && sizes.length > 0 && sizes.every((size) => Number.isFinite(size) && size >= 0);
+  const own = Array.isArray(sizes) ? ownList('sizes', sizes) : [];
+  const isRight = own.length > 0 && own.every((size) => Number.isFinite(size) && size >= 0);
   if (!isRight) throw invalidArgument(`sizes must be an array of numbers of 0 or more, not ${describeValue(sizes)}`);
   if (new Set(sizes).size < sizes.length) throw invalidArgument('two sizes are the same');
 }

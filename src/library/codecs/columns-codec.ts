@@ -6,7 +6,7 @@ import { explained, invalidArgument, toBoundaryError } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { namedValues } from '../crossing/named-values.js';
 import { checkInteger } from '../crossing/options.js';
-import { lengthOf } from '../crossing/typed-memory.js';
+import { checkMemory, lengthOf } from '../crossing/typed-memory.js';
 import { checkText } from '../crossing/well-formed.js';
 
 /** The names that all points of a batch share. */
@@ -65,7 +65,10 @@ export class ColumnsEncoder {
   /** Encodes into the caller's memory. Returns the number of bytes written. */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
-      return this.#encode(values, timestamps, into);
+      const length = this.#encode(values, timestamps, into);
+      // Only a batch without points may be one whose memory is gone.
+      if (length <= this.#emptyBytes) checkMemory(values, timestamps);
+      return length;
     } catch (thrown) {
       throw toBoundaryError(thrown);
     }

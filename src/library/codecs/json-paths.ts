@@ -2,6 +2,7 @@ import { addon, type JsonPaths as RawJsonPaths, type JsonRows as RawJsonRows } f
 import { explained, invalidArgument } from '../../errors.js';
 import type { NodeBuffer } from '../../platform-types.js';
 import { checkIndex } from '../crossing/check-index.js';
+import { checkMemory } from '../crossing/typed-memory.js';
 import { checkText, decodeText, MOST_DECODED_TOGETHER } from '../crossing/well-formed.js';
 
 /** Header words before the values of a path. */
@@ -17,6 +18,10 @@ export type JsonPath = string | { readonly path: string; readonly type: 'text' |
 /**
  * Paths of values in JSON, such as `result.*.body.data.*`, where `*` stands for every element of an array and every value of an
  * object. Rust picks the values out in one pass. They stay bytes until they are read.
+ *
+ * A path without `*` has one value, which is null if the JSON has none. Each value that a `*` stands for has one value for the names
+ * behind the `*`, or null. So `items.*.id` and `items.*.size` have as many values, and those at one index are of the same item. An
+ * object that has a name of a path twice is refused. Names that no path has are not compared, nor are those under a `*`.
  *
  * @example
  * ```js
@@ -40,6 +45,7 @@ export class JsonPaths {
    * The values of each path, in the order of the paths. Throws if the text is not JSON, or a path does not end at a plain value.
    */
   pick(json: Uint8Array): JsonValues[] {
+    checkMemory(json);
     return valuesOf(
       explained(() => this.#raw.pick(json)),
       this.#count,
@@ -49,7 +55,8 @@ export class JsonPaths {
 
 /**
  * Reader of the rows of `{..., "data": [row, row, ...]}` while the JSON arrives, in chunks of any size. A response may be larger
- * than the longest string, and is never held whole. Paths begin at a row.
+ * than the longest string, and is never held whole. Paths begin at a row. A path without `*` has one value for each row, as the paths of
+ * `JsonPaths` have.
  *
  * @example
  * ```js
@@ -81,6 +88,7 @@ export class JsonRows {
    * Takes the next bytes. Returns the values of the rows that are now complete. Throws if the bytes do not continue such JSON.
    */
   feed(json: Uint8Array): JsonValues[] {
+    checkMemory(json);
     return valuesOf(
       explained(() => this.#raw.feed(json)),
       this.#count,
@@ -105,7 +113,7 @@ export class JsonValues implements Iterable<string | null> {
   /** The values of a number path, null as `NaN`. Empty for a text path. */
   readonly numbers: Float64Array;
   readonly #words: Uint32Array;
-  readonly #bytes: Buffer;
+  readonly #bytes: NodeBuffer;
   readonly #isNumbers: boolean;
   readonly #ends: number;
   readonly #nulls: number;

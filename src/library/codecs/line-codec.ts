@@ -3,6 +3,8 @@ import { addon, type RawLineParser } from '../../addon.js';
 import { explained, toBoundaryError } from '../../errors.js';
 import { pointsOf, rawNames, type SeriesNames } from './columns-codec.js';
 import { checkLater, type OptionChecks, readOptions } from '../crossing/options.js';
+import { claimHeap } from '../crossing/heap-room.js';
+import { checkMemory } from '../crossing/typed-memory.js';
 import { checkText } from '../crossing/well-formed.js';
 
 /** The unit of timestamps, by the names that InfluxDB has for it: `m` is minutes, `h` hours. Any other name is refused. */
@@ -40,6 +42,12 @@ export interface ParsedTable {
   readonly fields: Readonly<Record<string, FieldValues>>;
 }
 
+/** Bytes that a string takes in V8's heap beside its characters, with its slot in an array. */
+const STRING_BYTES = 32;
+
+/** Bytes of a batch without points. */
+const EMPTY_BYTES = 0;
+
 /** The first estimate of the bytes of a line. The encoder raises it when a batch needs more. */
 const LINE_BYTES = 64;
 
@@ -71,7 +79,10 @@ export class LineEncoder {
    */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
-      return this.#encode(values, timestamps, into);
+      const length = this.#encode(values, timestamps, into);
+      // Only a batch without points, or memory that is too short, may be memory that is gone.
+      if (length <= EMPTY_BYTES) checkMemory(values, timestamps, into);
+      return length;
     } catch (thrown) {
       throw toBoundaryError(thrown);
     }
@@ -169,6 +180,7 @@ export class ParsedLines {
         return Array.from(new BigUint64Array(buffer, byteOffset, length), (bits) => bits !== 0n);
       case 'string': {
         const text = Buffer.from(this.#text());
+        claimHeap(length * STRING_BYTES + text.length, 'the texts', 'Parse fewer lines at once');
         // The lower half of a string's value is its length in bytes, the upper half its start.
         const halves = new Uint32Array(buffer, byteOffset, 2 * length);
         return Array.from({ length }, (_, index) => {
@@ -223,6 +235,7 @@ export class LineParser {
     const { precision = 'ns', now = Date.now() } = readOptions(options, PARSE_OPTIONS);
     if (typeof body === 'string') checkText('the lines', body);
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    checkMemory(bytes);
     return explained(() => {
       const code = this.#raw.parse(bytes, precision, now);
       if ((code & NEW_NAMES) !== 0) this.#head = headOf(this.#raw.head);

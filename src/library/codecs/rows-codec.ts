@@ -1,7 +1,11 @@
 /** Codec of HyperbyteDB's row MessagePack: points of one series and one field, each with all its names. */
 import { addon } from '../../addon.js';
 import { explained, toBoundaryError } from '../../errors.js';
+import { checkMemory } from '../crossing/typed-memory.js';
 import { rawNames, type SeriesNames } from './columns-codec.js';
+
+/** Bytes of a batch without points: an empty array. */
+const EMPTY_BYTES = 1;
 
 /** The `Content-Type` of a body of rows. */
 export const ROWS_CONTENT_TYPE = 'application/msgpack';
@@ -33,7 +37,10 @@ export class RowsEncoder {
    */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
-      return this.#encode(values, timestamps, into);
+      const length = this.#encode(values, timestamps, into);
+      // Only a batch without points, or memory that is too short, may be memory that is gone.
+      if (length <= EMPTY_BYTES) checkMemory(values, timestamps, into);
+      return length;
     } catch (thrown) {
       throw toBoundaryError(thrown);
     }

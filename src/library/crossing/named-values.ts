@@ -1,6 +1,9 @@
 import { invalidArgument } from '../../errors.js';
 import { describeValue } from './describe-value.js';
 
+/** The most items of an iterable of names and values. */
+const MOST_ITEMS = 1 << 20;
+
 /**
  * Whether an object holds its values as its own properties: one made by `{}` or `Object.create(null)`. The values in a `Map`, a
  * `Headers`, an instance of a class or a promise are not among its own properties.
@@ -25,7 +28,12 @@ export function namedValues(what: string, given: unknown): (readonly [unknown, u
       `${what} must be a plain object, a Map or another iterable of names and values, not ${shown(given)}`,
     );
   }
-  const items = [...(given as Iterable<unknown>)];
+  const items: unknown[] = [];
+  for (const item of given as Iterable<unknown>) {
+    // An array may be of four billion holes, and an iterable may have no end.
+    if (items.push(item) > MOST_ITEMS) throw invalidArgument(`${what}: more than ${MOST_ITEMS} of them`);
+    if (items.length === 1 && typeof item !== 'string') pairOf(what, item, 0);
+  }
   return typeof items[0] === 'string' ? byTurns(what, items) : items.map((item, index) => pairOf(what, item, index));
 }
 

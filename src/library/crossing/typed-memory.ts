@@ -1,4 +1,7 @@
 /** The real properties of typed arrays, regardless of their own properties and of a changed prototype. */
+import { types } from 'node:util';
+
+import { invalidArgument } from '../../errors.js';
 
 const typedArrayPrototype: { at(this: NodeJS.TypedArray, index: number): unknown } = Object.getPrototypeOf(
   Uint8Array.prototype,
@@ -27,6 +30,14 @@ export function isGone(array: NodeJS.TypedArray): boolean {
     return false;
   } catch {
     return true;
+  }
+}
+
+/** Throws `BB_INVALID_ARGUMENT` for a typed array whose memory is gone, which native code would take for an empty one. */
+export function checkMemory(...arrays: readonly unknown[]): void {
+  for (const array of arrays) {
+    if (!types.isTypedArray(array) || byteLengthOf(array) > 0 || !isGone(array)) continue;
+    throw invalidArgument(`the memory of the ${Object.prototype.toString.call(array).slice(8, -1)} is detached`);
   }
 }
 

@@ -1,7 +1,9 @@
-import { constants } from 'node:buffer';
+import { constants, isAscii } from 'node:buffer';
 
 import { BoundaryError, invalidArgument } from '../../errors.js';
+import type { NodeBuffer } from '../../platform-types.js';
 import { describeValue } from './describe-value.js';
+import { claimHeap } from './heap-room.js';
 
 /** The problem of a text that is not well-formed, for the end of an error message. */
 export const LONE_SURROGATE = 'has a lone surrogate, which UTF-8 cannot hold';
@@ -24,13 +26,18 @@ export function checkText(name: string, text: unknown): asserts text is string {
 /** The most bytes that are decoded together to be cut into texts: V8 has no string of much more, and the cuts keep all of it alive. */
 export const MOST_DECODED_TOGETHER = 1 << 26;
 
-/** A `Buffer`, as far as its text is needed. */
-interface Decodable {
-  toString(encoding: 'utf8' | 'latin1', start: number, end: number): string;
-}
+/** The size of a text from which on Node keeps it outside of V8's heap, if it is decoded as Latin-1. */
+export const EXTERNAL_BYTES = 1 << 20;
 
-/** The text of bytes. Throws `BB_TOO_LARGE` if V8 has no string of this length. */
-export function decodeText(bytes: Decodable, encoding: 'utf8' | 'latin1', start: number, end: number): string {
+/**
+ * The text of bytes. Throws `BB_TOO_LARGE` if V8 has no string of this length, and `BB_RESULT_TOO_LARGE` if its heap has no room for it.
+ */
+export function decodeText(bytes: NodeBuffer, encoding: 'utf8' | 'latin1', start: number, end: number): string {
+  if (encoding === 'utf8' && end - start > EXTERNAL_BYTES) {
+    if (isAscii(bytes.subarray(start, end))) return decodeText(bytes, 'latin1', start, end);
+    // A character of two bytes or more may make V8 take two bytes for each character.
+    if (end - start <= constants.MAX_STRING_LENGTH) claimHeap(2 * (end - start), 'a text', 'Read it as bytes');
+  }
   try {
     return bytes.toString(encoding, start, end);
   } catch (cause) {
@@ -40,4 +47,10 @@ export function decodeText(bytes: Decodable, encoding: 'utf8' | 'latin1', start:
       { hint: 'Read it as bytes', cause },
     );
   }
+}
+
+/** The text of a body: as `fetch` has it, without the byte order mark that the body may begin with. */
+export function decodeBody(bytes: NodeBuffer, encoding: 'utf8' | 'latin1', start: number, end: number): string {
+  const isMarked = end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf;
+  return decodeText(bytes, encoding, isMarked ? start + 3 : start, end);
 }

@@ -141,7 +141,11 @@ function memorySource(column: Column, values: NodeJS.TypedArray, offsets: unknow
   const bitmap = bitmapOf(column, validity, rows);
   return {
     rows,
-    parts: (start, end) => [cutBitmap(bitmap, start, end), null, bytes.subarray(start * width, end * width)],
+    parts: (start, end) => [
+      cutBitmap(column, bitmap, start, end),
+      null,
+      cut(column, bytes, start * width, end * width),
+    ],
   };
 }
 
@@ -156,7 +160,8 @@ function varyingSource(column: Column, offsets: Int32Array, values: Uint8Array, 
       // A batch carries only its own values, so its offsets start at them. The native side checks that offsets ascend.
       const first = Math.max(0, bounds[start]!);
       const own = bounds.slice(start, end + 1).map((offset) => offset - first);
-      return [cutBitmap(bitmap, start, end), bytesOf(own), values.subarray(first, Math.max(first, bounds[end]!))];
+      const part = cut(column, values, first, Math.max(first, bounds[end]!));
+      return [cutBitmap(column, bitmap, start, end), bytesOf(own), part];
     },
   };
 }
@@ -176,16 +181,29 @@ function bitmapOf(column: Column, validity: unknown, rows: number): Uint8Array |
   return bytes;
 }
 
-function cutBitmap(bitmap: Uint8Array | null, start: number, end: number): Uint8Array | null {
-  return bitmap === null ? null : bitmap.subarray(start / 8, Math.ceil(end / 8));
+function cutBitmap(column: Column, bitmap: Uint8Array | null, start: number, end: number): Uint8Array | null {
+  return bitmap === null ? null : cut(column, bitmap, start / 8, Math.ceil(end / 8));
+}
+
+/** A part of a column's memory. A getter that was read after the array may have detached it. */
+function cut(column: Column, bytes: Uint8Array, start: number, end: number): Uint8Array {
+  try {
+    return bytes.subarray(start, end);
+  } catch (cause) {
+    throw detached(column, cause);
+  }
 }
 
 function readable(column: Column, array: NodeJS.TypedArray): Uint8Array {
   try {
     return bytesOf(array);
   } catch (cause) {
-    throw invalidArgument(`column "${column.name}": the memory of its array is detached`, { cause });
+    throw detached(column, cause);
   }
+}
+
+function detached(column: Column, cause: unknown): BoundaryError {
+  return invalidArgument(`column "${column.name}": the memory of its array is detached`, { cause });
 }
 
 function wrongInput(column: Column, given: unknown): BoundaryError {

@@ -9,6 +9,7 @@ import {
   type RowValue,
 } from './cell-readers.js';
 import type { Frame, FrameColumn, FrameValues } from './frame.js';
+import { claimValues } from './heap-guard.js';
 import { recycleFrame, releaseFrame } from './query-run.js';
 import { rowCursor, type RowCursor } from './row-cursor.js';
 import { type Row, setOwn } from './row-reader.js';
@@ -80,9 +81,13 @@ export class ColumnarChunk implements Disposable {
     return this.#column(column).nullCount;
   }
 
-  /** The values of a column as rows have them. They are copies, and stay valid after `release`. */
+  /**
+   * The values of a column as rows have them. They are copies, and stay valid after `release`. Throws `BB_RESULT_TOO_LARGE` if they
+   * do not fit into V8's heap.
+   */
   values(column: string | number): RowValue[] {
     const index = this.#indexOf(column);
+    if (this.#frame !== undefined) claimValues(this.#frame, index, this.columns[index]!, this.#int64);
     return readValues(this.columns[index]!, this.#column(index), this.rowCount, this.#int64, this.#firstRow);
   }
 

@@ -20,8 +20,8 @@ export interface RowChunksOptions {
   readonly admit?: AdmitFrame;
 }
 
-/** A hook called with each frame before its rows are built, and with the number of rows before it. May reject. */
-export type AdmitFrame = (frame: Frame, rowCount: number) => Promise<void>;
+/** A hook called with each frame before its rows are built, and with the number of rows before it. May throw. */
+export type AdmitFrame = (frame: Frame, rowCount: number) => void;
 
 /** The rows of a query in arrays, with a turn of the event loop between any two. Frames are released once they are read. */
 export class RowChunks {
@@ -98,7 +98,7 @@ export class RowChunks {
     const frame = await this.#run.next();
     this.#frame = frame;
     this.#start = 0;
-    if (frame !== undefined) await this.#options.admit?.(frame, this.#reader?.rowCount ?? 0);
+    if (frame !== undefined) this.#options.admit?.(frame, this.#reader?.rowCount ?? 0);
     return frame;
   }
 

@@ -1,6 +1,7 @@
 import { invalidArgument, toBoundaryError } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { integerIn, readOptions } from '../crossing/options.js';
+import { checkMemory } from '../crossing/typed-memory.js';
 import { type ColumnsInput, columnSources } from './column-sources.js';
 import type { Connection } from './connection.js';
 import { stageRows } from './create-column-stage.js';
@@ -120,6 +121,8 @@ export class RowInserter implements AsyncDisposable {
       const end = Math.min(rows, start + chunkRows);
       const firstRow = this.#stager.rowCount;
       const parts = sources.flatMap((source) => source.parts(start, end, firstRow));
+      // A getter among the values may have detached the memory of a column that was read before it.
+      checkMemory(...parts);
       this.#channel.send((raw) => raw.writeColumns(end - start, parts));
       this.#stager.skip(end - start);
     }

@@ -2,6 +2,7 @@ import type { ColumnSpec, RawColumnKind, TableSpec } from '../../addon.js';
 import { invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { checkBoolean, checkLater, readOptions } from '../crossing/options.js';
+import { ownList } from '../crossing/own-list.js';
 import { checkText } from '../crossing/well-formed.js';
 import { isSqlType, SqlType } from './sql-type.js';
 
@@ -68,8 +69,7 @@ export class TableDefinition {
     const seen = new Set<string>();
     this.name = name;
     this.columns = Object.freeze(
-      // Not `map`, which skips the holes of an array.
-      Array.from(columns as readonly ColumnOptions[], (column) => {
+      ownList(`the columns of table "${name}"`, columns as readonly ColumnOptions[]).map((column) => {
         const { name: columnName, type, nullable = true } = readOptions(column, COLUMN_OPTIONS);
         checkName(columnName, `table "${name}": a column`);
         const key = columnName.toLowerCase();

@@ -1,10 +1,12 @@
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
 import { checkIndex } from '../crossing/check-index.js';
 import { describeValue } from '../crossing/describe-value.js';
-import { decodeText } from '../crossing/well-formed.js';
+import { claimHeap } from '../crossing/heap-room.js';
+import { decodeBody } from '../crossing/well-formed.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 
-const BYTE_ORDER_MARK = '\ufeff';
+/** Bytes that a character of JSON takes at most in V8's heap once it is parsed, in all but the strangest JSON. */
+const PARSED_BYTES = 4;
 
 /** Words of each response of a result. */
 export const RESPONSE_WORDS = 4;
@@ -72,16 +74,20 @@ export class HttpResponse {
     return this.headerValues('set-cookie');
   }
 
-  /** The body as UTF-8 text. */
+  /** The body as UTF-8 text, without the byte order mark that it may begin with, as `fetch` has it. `body` has all bytes. */
   text(): string {
-    return decodeText(this.#frame.bytes, this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end);
+    return decodeBody(this.#frame.bytes, this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end);
   }
 
-  /** The body parsed as JSON, behind a byte order mark if it has one. Throws `BB_INVALID_VALUE` if it is not JSON. */
+  /**
+   * The body parsed as JSON, behind a byte order mark if it has one. Throws `BB_INVALID_VALUE` if it is not JSON, and
+   * `BB_RESULT_TOO_LARGE` if it does not fit into V8's heap.
+   */
   json<T = unknown>(): T {
     const text = this.text();
+    claimHeap(PARSED_BYTES * text.length, 'the JSON of the response', 'Read parts of it by JsonPaths or JsonRows');
     try {
-      return JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text) as T;
+      return JSON.parse(text) as T;
     } catch (cause) {
       throw new BoundaryError('BB_INVALID_VALUE', `the response of status ${this.status} is no JSON`, { cause });
     }

@@ -3,7 +3,7 @@ import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { Cancellation, type WorkOptions } from '../crossing/cancellation.js';
 import { parseHeaders, valuesOf } from './http-responses.js';
 import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
-import { decodeText } from '../crossing/well-formed.js';
+import { decodeBody } from '../crossing/well-formed.js';
 import type { OpenHandles } from '../crossing/open-handles.js';
 
 /**
@@ -92,12 +92,12 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
     }
   }
 
-  /** The whole body as UTF-8 text. */
+  /** The whole body as UTF-8 text, without the byte order mark that it may begin with, as `fetch` has it. */
   async text(): Promise<string> {
     const pieces: Uint8Array[] = [];
     for await (const piece of this) pieces.push(piece);
     const bytes = Buffer.concat(pieces);
-    return decodeText(bytes, 'utf8', 0, bytes.length);
+    return decodeBody(bytes, 'utf8', 0, bytes.length);
   }
 
   /** Closes the connection. Does nothing the second time. */

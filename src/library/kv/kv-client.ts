@@ -6,6 +6,7 @@ import {
   withOutcome,
   type WorkOptions,
 } from '../crossing/cancellation.js';
+import { ownList } from '../crossing/own-list.js';
 import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import { type ReplyForm, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
@@ -115,9 +116,8 @@ export class KvClient implements AsyncDisposable {
    * as are keys of several slots of a cluster. If some of the commands fail, their values have an `error`.
    */
   async mget(keys: readonly KvData[], options?: WorkOptions): Promise<KvValues> {
-    if (!Array.isArray(keys)) throw invalidArgument('keys must be an array');
     // A copy, since reading the keys may run the caller's code, and they are sent later if a connection must be opened.
-    const own = [...(keys as readonly KvData[])];
+    const own = ownList('the keys', keys);
     checkLength('keys', own);
     return this.#call('values', MGET, undefined, own, options);
   }

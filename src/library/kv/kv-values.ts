@@ -2,8 +2,9 @@ import { BoundaryError, invalidArgument } from '../../errors.js';
 import type { NodeBuffer } from '../../platform-types.js';
 import { checkIndex } from '../crossing/check-index.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { HeapTally } from '../crossing/heap-room.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
-import { decodeText, MOST_DECODED_TOGETHER } from '../crossing/well-formed.js';
+import { decodeText, EXTERNAL_BYTES, MOST_DECODED_TOGETHER } from '../crossing/well-formed.js';
 import { KvCursor } from './kv-cursor.js';
 
 /** The status of an answered result whose server is not, or not now, the one to ask. */
@@ -67,6 +68,21 @@ export function bytesOf(frame: KvFrame, word: number): Uint8Array | null {
 function noValue(kind: number, { bytes }: KvFrame, start: number, end: number): BoundaryError {
   if (kind === ERROR) return errorOf(bytes.toString('utf8', start, end));
   return new BoundaryError('BB_ENGINE', 'redis: the server answered with an array where none was expected');
+}
+
+/** Bytes that an entry of an array takes in V8's heap: its slot, and the head of a string, of an array or of a number. */
+const ENTRY_BYTES = 48;
+
+/** Bytes that a `Uint8Array` takes in V8's heap, beside its bytes. */
+const BYTES_BYTES = 200;
+
+/** Bytes that a value takes in V8's heap. A long text claims its own when it is decoded. */
+function valueBytes(form: KvForm, length: number): number {
+  return ENTRY_BYTES + (form === 'bytes' ? BYTES_BYTES : length > EXTERNAL_BYTES ? 0 : length);
+}
+
+function repliesTally(): HeapTally {
+  return new HeapTally('the reply', 'Read them one by one, or as bytes of `data`');
 }
 
 /** The text of bytes in UTF-8; undefined if they are not valid. */
@@ -166,9 +182,13 @@ export class KvValues implements Iterable<string | null> {
     return text;
   }
 
-  /** All values as text. Throws as `text` does. */
+  /** All values as text. Throws as `text` does, and `BB_RESULT_TOO_LARGE` if they do not fit into V8's heap. */
   toArray(): (string | null)[] {
-    return Array.from({ length: this.length }, (_, index) => this.text(index));
+    const heap = repliesTally();
+    return Array.from({ length: this.length }, (_, index) => {
+      heap.claim(valueBytes('text', this.end(index) - this.start(index)));
+      return this.text(index);
+    });
   }
 
   /** The values by one object that moves: `for (const entry of values.cursor()) bytes += entry.end - entry.start`. */
@@ -222,7 +242,8 @@ export class KvValues implements Iterable<string | null> {
 export class KvReplies extends KvValues {
   /**
    * Reply `index` as a JavaScript value. An error is returned, not thrown. Values, also those in arrays, are strings if they are
-   * valid UTF-8, else `Uint8Array`s. As `'bytes'` they are all `Uint8Array`s, in memory of their own.
+   * valid UTF-8, else `Uint8Array`s. As `'bytes'` they are all `Uint8Array`s, in memory of their own. Throws `BB_RESULT_TOO_LARGE` if
+   * the value does not fit into V8's heap.
    *
    * @example
    * const replies = await kv.pipeline().command('HMGET', 'hash', 'a', 'b').execute();
@@ -230,13 +251,14 @@ export class KvReplies extends KvValues {
    */
   value(index: number, form: KvForm = 'text'): KvReply {
     checkForm(form);
-    return this.#value(index, form);
+    return this.#value(index, form, repliesTally());
   }
 
   /** All replies as JavaScript values, errors among them, in the forms of `value`. */
   values(form: KvForm = 'text'): KvReply[] {
     checkForm(form);
-    return Array.from({ length: this.length }, (_, index) => this.#value(index, form));
+    const heap = repliesTally();
+    return Array.from({ length: this.length }, (_, index) => this.#value(index, form, heap));
   }
 
   /** Whether reply `index` is a status, such as `OK`. */
@@ -244,8 +266,9 @@ export class KvReplies extends KvValues {
     return this.kind(index) === STATUS;
   }
 
-  #value(index: number, form: KvForm): KvReply {
+  #value(index: number, form: KvForm, heap: HeapTally): KvReply {
     const kind = this.kind(index);
+    if (kind !== ARRAY) heap.claim(valueBytes(form, this.end(index) - this.start(index)));
     switch (kind) {
       case NIL:
         return null;
@@ -254,7 +277,7 @@ export class KvReplies extends KvValues {
       case INT:
         return integer(this.textAt(index)!);
       case ARRAY:
-        return new ReplyReader(Buffer.from(this.data.subarray(this.start(index), this.end(index))), form).read();
+        return new ReplyReader(Buffer.from(this.data.subarray(this.start(index), this.end(index))), form, heap).read();
       default:
         return (
           (form === 'text' || kind === STATUS ? this.textAt(index) : undefined) ??
@@ -274,11 +297,13 @@ function checkForm(form: KvForm): void {
 class ReplyReader {
   readonly #bytes: NodeBuffer;
   readonly #form: KvForm;
+  readonly #heap: HeapTally;
   #at = 0;
 
-  constructor(bytes: NodeBuffer, form: KvForm) {
+  constructor(bytes: NodeBuffer, form: KvForm, heap: HeapTally) {
     this.#bytes = bytes;
     this.#form = form;
+    this.#heap = heap;
   }
 
   read(): KvReply {
@@ -289,6 +314,7 @@ class ReplyReader {
     const line = (): string => this.#bytes.toString('utf8', start, lineEnd);
     switch (String.fromCharCode(kind)) {
       case ':':
+        this.#heap.claim(ENTRY_BYTES);
         return integer(line());
       case '+':
         return decoded(this.#bytes, start, lineEnd) ?? this.#copy(start, lineEnd);
@@ -299,11 +325,13 @@ class ReplyReader {
         if (length < 0) return null;
         const from = this.#at;
         this.#at += length + 2;
+        this.#heap.claim(valueBytes(this.#form, length));
         const text = this.#form === 'text' ? decoded(this.#bytes, from, from + length) : undefined;
         return text ?? this.#copy(from, from + length);
       }
       default: {
         const length = Number(line());
+        this.#heap.claim(ENTRY_BYTES + 8 * Math.max(0, length));
         return length < 0 ? null : Array.from({ length }, () => this.read());
       }
     }

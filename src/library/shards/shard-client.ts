@@ -16,7 +16,8 @@ import {
   oneOf,
   readOptions,
 } from '../crossing/options.js';
-import { lengthOf } from '../crossing/typed-memory.js';
+import { ownList } from '../crossing/own-list.js';
+import { checkMemory, lengthOf } from '../crossing/typed-memory.js';
 import { checkText } from '../crossing/well-formed.js';
 import { type ShardBatches, fillShards } from './shard-filling.js';
 import { ShardRow } from './shard-row.js';
@@ -160,7 +161,7 @@ export class ShardClient implements AsyncDisposable {
     options: ShardClientOptions = {},
   ): Promise<ShardClient> {
     const isPlace = (place: unknown): boolean => typeof place === 'string' || place instanceof ShardStore;
-    const own: readonly (string | ShardStore)[] = Array.isArray(places) ? [...(places as typeof own)] : [];
+    const own: readonly (string | ShardStore)[] = Array.isArray(places) ? ownList('the places of shards', places) : [];
     if (own.length === 0 || !own.every(isPlace)) {
       throw invalidArgument('the places of shards must be addresses or stores, one at least');
     }
@@ -214,6 +215,7 @@ export class ShardClient implements AsyncDisposable {
    */
   async multiGet(keys: ShardKeys, options?: ShardCallOptions): Promise<ShardRows> {
     const signal = signalOf(options);
+    checkMemory(keys);
     const areFew = types.isTypedArray(keys) && lengthOf(keys) <= MOST_KEYS_NOW;
     const found = this.#isMemory && areFew ? explained(() => this.#raw.multiGetNow(keys)) : null;
     return new ShardRows(found ?? (await ours((cancel) => this.#raw.multiGet(keys, cancel), signal)));
@@ -239,6 +241,7 @@ export class ShardClient implements AsyncDisposable {
   /** Writes packed rows, 200 bytes each as in `ShardRow.bytes`. If a shard fails, the rows of the others are written. */
   async putMany(rows: Uint8Array, options?: ShardCallOptions): Promise<void> {
     const signal = signalOf(options);
+    checkMemory(rows);
     await ours((cancel) => this.#raw.putMany(rows, cancel), signal);
   }
 

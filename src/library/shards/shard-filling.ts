@@ -2,6 +2,8 @@ import type { Cancel, RawShardClient, RawShardFilling } from '../../addon.js';
 import { rawShards } from './raw-shards.js';
 import { invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { ownList } from '../crossing/own-list.js';
+import { checkMemory } from '../crossing/typed-memory.js';
 
 /** A message of an Arrow stream. */
 export interface ArrowMessage {
@@ -26,7 +28,7 @@ export async function fillShards(
   replace: boolean,
   cancel: Cancel | undefined,
 ): Promise<void> {
-  if (!Array.isArray(shards) || !Array.from(shards as unknown[], isBatches).every(Boolean)) {
+  if (!Array.isArray(shards) || !ownList('the rows of shards', shards).every(isBatches)) {
     throw invalidArgument('the rows of shards must be an array of { rows, messages }, one for each shard');
   }
   const filling = new (rawShards().RawShardFilling)(shards.map(({ rows }) => rows));
@@ -61,7 +63,9 @@ async function send(filling: RawShardFilling, shard: number, { messages }: Shard
       if (typeof message !== 'object' || message === null) {
         throw invalidArgument(`a message must be an object of a header and a body, not ${describeValue(message)}`);
       }
-      if (!(await filling.add(shard, message.header, message.body))) return;
+      const { header, body } = message;
+      checkMemory(header, body);
+      if (!(await filling.add(shard, header, body))) return;
     }
   } finally {
     filling.end(shard);

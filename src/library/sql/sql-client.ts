@@ -4,6 +4,7 @@ import { connectTimeoutOf } from '../crossing/connecting.js';
 import type { Int64Mode } from '../engine/cell-readers.js';
 import { CellWriter } from '../engine/cell-writer.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { ownList } from '../crossing/own-list.js';
 import type { ParameterInput } from '../engine/parameters.js';
 import { Spare } from '../crossing/spare.js';
 import { SqlConnections } from './sql-connections.js';
@@ -358,10 +359,4 @@ function writeLists(writer: CellWriter, lists: readonly ParameterList[], width: 
       throw new BoundaryError(error.code, `${what} ${index}, ${error.message}`);
     }
   }
-}
-
-/** A copy of the caller's array, which getters of the caller can't change. */
-function ownList<T>(what: string, list: readonly T[]): readonly T[] {
-  if (!Array.isArray(list)) throw invalidArgument(`${what} must be in an array`);
-  return [...(list as readonly T[])];
 }

@@ -5,6 +5,7 @@ import type { Int64Mode } from '../engine/cell-readers.js';
 import { ColumnarChunk } from '../engine/columnar-chunk.js';
 import { fewRowsReader, type ReadFewRows } from '../engine/few-rows.js';
 import { Frame, type FrameMemory } from '../engine/frame.js';
+import { claimRows } from '../engine/heap-guard.js';
 import { type CursorRow, rowCursor, type RowCursor } from '../engine/row-cursor.js';
 import { type Row, RowReader } from '../engine/row-reader.js';
 import type { Column } from '../engine/table-definition.js';
@@ -176,7 +177,7 @@ export class SqlResults implements Iterable<SqlResult> {
 
   /**
    * The rows of all requests of a statement (default: the first) as objects. If requests returned columns of different types, each row
-   * has the types of its own request.
+   * has the types of its own request. Throws `BB_RESULT_TOO_LARGE` if they do not fit into V8's heap.
    */
   rows(statement = 0): Row[] {
     if (this.#isSplit(statement)) {
@@ -269,7 +270,9 @@ export class SqlResults implements Iterable<SqlResult> {
       return readFew(memory, first + this.#frameStart(part), start, end);
     }
     try {
-      return reader.read(this.#frame(part, shape), start, end);
+      const frame = this.#frame(part, shape);
+      claimRows(frame, shape.columns, this.#int64, end - start);
+      return reader.read(frame, start, end);
     } finally {
       // The reader outlives these results, and must not keep their memory.
       reader.restart();

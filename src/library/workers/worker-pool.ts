@@ -17,6 +17,7 @@ import {
   orElse,
   readOptions,
 } from '../crossing/options.js';
+import { ownList } from '../crossing/own-list.js';
 import { attach, type Connection, engineOf } from '../engine/connection.js';
 import { PoolCall } from './pool-call.js';
 import { PoolThread } from './pool-thread.js';
@@ -158,14 +159,13 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
     const { transfer = [], worker } = limits;
     if (typeof name !== 'string') throw invalidArgument(`the name of a function is needed, not ${describeValue(name)}`);
     if (worker !== undefined) checkInteger('worker', worker, 0, this.count - 1);
-    if (!Array.isArray(transfer)) throw invalidArgument(`transfer must be an array, not ${describeValue(transfer)}`);
     if (this.#closing !== undefined) throw closed();
     if (this.#queue.length >= this.#maxQueued && this.#freeFor(worker) === undefined) {
       throw new BoundaryError('BB_QUEUE_FULL', `${this.#queue.length} calls wait for a thread already`, {
         hint: 'Await drain() before the next call, or raise maxQueued',
       });
     }
-    const call = new PoolCall(name, argument, transfer, limits);
+    const call = new PoolCall(name, argument, ownList('transfer', transfer), limits);
     const waiting: Waiting = { call, worker };
     call.onEnded = () => {
       this.#queue.splice(this.#queue.indexOf(waiting), 1);

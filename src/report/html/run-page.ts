@@ -79,12 +79,19 @@ function hostContent(run: Run): Markup {
 function profilesSection({ profiles = [] }: Run): Section[] {
   if (profiles.length === 0) return [];
   const links = profiles.map(({ id, flameGraph, cpuProfile }) => {
-    const more = cpuProfile === undefined ? undefined : markup`, <a href="${cpuProfile}">CPU profile</a>`;
-    return markup`<li><a href="${flameGraph}">${id}</a>${more}</li>`;
+    const more = cpuProfile === undefined ? undefined : markup`, ${fileLink(cpuProfile, 'CPU profile')}`;
+    return markup`<li>${fileLink(flameGraph, id)}${more}</li>`;
   });
   const note =
     'The calls of a cell and their time, in a process that was not measured. Developer tools of Chrome and of editors open a CPU profile.';
   return [{ id: 'profiles', title: 'Profiles', content: markup`<p class="quiet">${note}</p><ul>${links}</ul>` }];
+}
+
+/** A link to a file beside the page. A path from a run that leads elsewhere, or has a scheme, is no link. */
+function fileLink(path: string, text: string): Markup {
+  const parts = path.split('/');
+  const isBeside = parts.every((part) => part !== '' && part !== '..' && !/\p{Cs}/u.test(part));
+  return isBeside ? markup`<a href="${parts.map(encodeURIComponent).join('/')}">${text}</a>` : markup`${text}`;
 }
 
 function answerSection(run: Run): Section {

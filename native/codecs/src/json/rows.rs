@@ -49,7 +49,7 @@ impl Rows {
         let joined = (!before.is_empty()).then(|| [&before, bytes].concat());
         let bytes = joined.as_deref().unwrap_or(bytes);
         let mut columns = self.paths.columns();
-        let mut scanner = Scanner::new(bytes);
+        let mut scanner = Scanner::new(bytes, self.paths.names);
         let mut done = 0;
         match self.read(&mut scanner, &mut columns, &mut done) {
             Ok(()) => {}
@@ -75,7 +75,7 @@ impl Rows {
             let next = match self.place {
                 Position::Before => self.head(scanner),
                 Position::In { is_first } => self.row(scanner, is_first, columns),
-                Position::After => Self::tail(scanner),
+                Position::After => self.tail(scanner),
                 Position::Over if scanner.is_at_end() => return Ok(()),
                 Position::Over => Err(Problem::Wrong("there is more behind its end")),
             };
@@ -120,13 +120,15 @@ impl Rows {
     }
 
     /// Reads the entries behind the array.
-    fn tail(scanner: &mut Scanner<'_>) -> Scanned<Position> {
+    fn tail(&self, scanner: &mut Scanner<'_>) -> Scanned<Position> {
         loop {
             match scanner.next()? {
                 b'}' => return Ok(Position::Over),
                 b',' => {
                     scanner.expect(b'"', "an entry has no name")?;
-                    scanner.name()?;
+                    if *scanner.name()? == *self.array.as_bytes() {
+                        return Err(Problem::Wrong("the array is there twice"));
+                    }
                     scanner.value(None, &mut [])?;
                 }
                 _ => return Err(Problem::Wrong("there is no comma between two entries")),
@@ -173,6 +175,19 @@ mod tests {
     }
 
     #[test]
+    fn each_row_has_one_value_of_each_path() {
+        let json = r#"{"data":[{"t":"a"},{"n":2},{"n":3,"t":"c"},7,null,{"t":"f","n":6}]}"#.as_bytes();
+        let expected = ["- 2 3 - - 6", "a - c - - f"];
+        for cut in 0..json.len() {
+            let (first, second) = json.split_at(cut);
+            let found = read(&[first, second]).unwrap();
+            let shown =
+                found.map(|column| column.into_iter().map(|text| text.unwrap_or("-".into())).collect::<Vec<_>>());
+            assert_eq!(shown.map(|column| column.join(" ")), expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
     fn what_is_no_such_json_is_refused() {
         for (json, said) in [
             ("", "ends early"),
@@ -184,6 +199,8 @@ mod tests {
             (r#"{"data":[{"n":1} {}]}"#, "no comma"),
             (r#"{"data":[{"n":1}"#, "ends early"),
             (r#"{"data":[]} x"#, "more behind"),
+            (r#"{"data":[{"n":1}],"x":1,"data":[{"n":2}]}"#, "the array is there twice"),
+            (r#"{"data":[{"n":1,"n":2}]}"#, "a name of a path twice"),
             ("{\"data\":[\n{\"n\":1},\n{\"n\":\"x\"}]}", "line 3"),
         ] {
             let error = read(&[json.as_bytes()]).unwrap_err();

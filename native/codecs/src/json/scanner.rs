@@ -23,13 +23,14 @@ impl<'json> Text<'json> {
         &self.quoted[1..self.quoted.len() - 1]
     }
 
-    fn decoded(&self) -> Scanned<Cow<'json, str>> {
-        if self.is_escaped {
-            let decoded = serde_json::from_slice(self.quoted).map_err(|_| Problem::Wrong("a text is not readable"));
-            return decoded.map(Cow::Owned);
+    /// The bytes of the string without its escapes, in UTF-8.
+    fn decoded(&self) -> Scanned<Cow<'json, [u8]>> {
+        if !self.is_escaped {
+            return Ok(Cow::Borrowed(self.raw()));
         }
-        let text = std::str::from_utf8(self.raw()).map_err(|_| Problem::Wrong("a text is not UTF-8"))?;
-        Ok(Cow::Borrowed(text))
+        let decoded: String =
+            serde_json::from_slice(self.quoted).map_err(|_| Problem::Wrong("a text is not readable"))?;
+        Ok(Cow::Owned(decoded.into_bytes()))
     }
 }
 
@@ -38,11 +39,17 @@ pub(super) struct Scanner<'json> {
     bytes: &'json [u8],
     pub(super) at: usize,
     depth: u32,
+    /// The number of objects whose entries were looked for in paths.
+    objects: usize,
+    /// For each step that is a name, the number of the last object that had an entry for it. A step is looked for in one object at
+    /// a time.
+    seen: Vec<usize>,
 }
 
 impl<'json> Scanner<'json> {
-    pub(super) fn new(bytes: &'json [u8]) -> Self {
-        Self { bytes, at: 0, depth: 0 }
+    /// A scanner for paths with so many steps that are names.
+    pub(super) fn new(bytes: &'json [u8], names: usize) -> Self {
+        Self { bytes, at: 0, depth: 0, objects: 0, seen: vec![0; names] }
     }
 
     pub(super) fn space(&mut self) {
@@ -82,20 +89,21 @@ impl<'json> Scanner<'json> {
     pub(super) fn name(&mut self) -> Scanned<Cow<'json, [u8]>> {
         let text = self.text()?;
         self.expect(b':', "an entry has no colon")?;
-        if !text.is_escaped {
-            return Ok(Cow::Borrowed(text.raw()));
-        }
-        Ok(Cow::Owned(text.decoded()?.into_owned().into_bytes()))
+        text.decoded()
     }
 
     /// Reads a value, and adds those that the node's paths lead to to the columns.
     pub(super) fn value(&mut self, node: Option<&Node>, columns: &mut [Picked]) -> Scanned<()> {
         let column = node.and_then(|node| node.column);
-        match self.next()? {
+        let byte = self.next()?;
+        if byte != b'{' {
+            node.iter().flat_map(|node| &node.below).for_each(|below| columns[*below].push_null());
+        }
+        match byte {
             b'"' => {
                 let text = self.text()?;
                 match column {
-                    Some(column) => columns[column].push_text(text.decoded()?.as_bytes()),
+                    Some(column) => columns[column].push_text(&text.decoded()?),
                     None => Ok(()),
                 }
             }
@@ -136,25 +144,40 @@ impl<'json> Scanner<'json> {
     }
 
     fn object(&mut self, node: Option<&Node>, columns: &mut [Picked]) -> Scanned<()> {
+        self.objects += 1;
+        let object = self.objects;
+        let mut missing = node.map_or(0, |node| node.steps.len());
         let mut byte = self.next()?;
-        if byte == b'}' {
-            return Ok(());
-        }
         // Objects of one kind mostly have their entries in one order. The paths mostly have the same order.
         let mut expected = 0;
-        loop {
+        let mut is_first = true;
+        while byte != b'}' || !is_first {
             if byte != b'"' {
                 return Err(Problem::Wrong("an entry has no name"));
             }
+            is_first = false;
             let name = self.name()?;
-            let child = node.and_then(|node| node.child(&name, &mut expected));
-            self.value(child, columns)?;
+            let named = node.and_then(|node| node.named(&name, &mut expected));
+            if let Some(step) = named {
+                if std::mem::replace(&mut self.seen[step.number], object) == object {
+                    return Err(Problem::Wrong("an object has a name of a path twice"));
+                }
+                missing -= 1;
+            }
+            self.value(named.or_else(|| node?.each.as_deref()), columns)?;
             match self.next()? {
                 b',' => byte = self.next()?,
-                b'}' => return Ok(()),
+                b'}' => break,
                 _ => return Err(Problem::Wrong("there is no comma between two entries")),
             }
         }
+        if missing > 0 {
+            let steps = node.iter().flat_map(|node| &node.steps).map(|(_, step)| step);
+            let absent = steps.filter(|step| self.seen[step.number] != object);
+            let below = absent.flat_map(|step| step.column.iter().chain(&step.below));
+            below.for_each(|column| columns[*column].push_null());
+        }
+        Ok(())
     }
 
     fn array(&mut self, node: Option<&Node>, columns: &mut [Picked]) -> Scanned<()> {
@@ -176,13 +199,19 @@ impl<'json> Scanner<'json> {
     /// Reads a string whose opening quote was read.
     fn text(&mut self) -> Scanned<Text<'json>> {
         let start = self.at - 1;
-        let mut is_escaped = false;
+        let (mut is_escaped, mut is_ascii) = (false, true);
         loop {
-            self.at += plain(&self.bytes[self.at..]);
+            let (length, ascii) = plain(&self.bytes[self.at..]);
+            self.at += length;
+            is_ascii &= ascii;
             match self.bytes.get(self.at) {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(Text { quoted: &self.bytes[start..self.at], is_escaped });
+                    let quoted = &self.bytes[start..self.at];
+                    if !is_ascii && std::str::from_utf8(quoted).is_err() {
+                        return Err(Problem::Wrong("a text is not UTF-8"));
+                    }
+                    return Ok(Text { quoted, is_escaped });
                 }
                 Some(b'\\') => {
                     is_escaped = true;
@@ -249,23 +278,28 @@ impl<'json> Scanner<'json> {
     }
 }
 
-/// The number of bytes before the first quote, backslash or control character.
-fn plain(bytes: &[u8]) -> usize {
+/// The number of bytes before the first quote, backslash or control character, and whether they are ASCII.
+fn plain(bytes: &[u8]) -> (usize, bool) {
     const ONES: u64 = u64::MAX / 0xFF;
     const HIGHS: u64 = ONES * 0x80;
     // Sets the high bit of each byte below `limit`, and of some bytes above the first such byte. Those do not matter.
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
     let is = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     let (words, rest) = bytes.as_chunks();
+    let mut all = 0;
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         let found = (below(word, 0x20) | is(word, b'"') | is(word, b'\\')) & HIGHS;
         if found != 0 {
-            return index * size_of::<u64>() + (found.trailing_zeros() / u8::BITS) as usize;
+            let bits = found.trailing_zeros();
+            all |= word & ((1 << bits) - 1);
+            return (index * size_of::<u64>() + (bits / u8::BITS) as usize, all & HIGHS == 0);
         }
+        all |= word;
     }
     let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    bytes.len() - rest.len() + rest.iter().position(is_special).unwrap_or(rest.len())
+    let rest = &rest[..rest.iter().position(is_special).unwrap_or(rest.len())];
+    (size_of_val(words) + rest.len(), all & HIGHS == 0 && rest.is_ascii())
 }
 
 #[cfg(test)]
@@ -278,12 +312,13 @@ mod tests {
         #[test]
         fn plain_bytes_end_at_the_first_special_one(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             let expected = bytes.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\');
-            prop_assert_eq!(plain(&bytes), expected.unwrap_or(bytes.len()));
+            let expected = &bytes[..expected.unwrap_or(bytes.len())];
+            prop_assert_eq!(plain(&bytes), (expected.len(), expected.is_ascii()));
         }
 
         #[test]
         fn what_serde_reads_is_read_and_nothing_else(json in r#"[\[\]{},:0-9eE.+\-tfnrualse"\\ ]{0,12}"#) {
-            let mut scanner = Scanner::new(json.as_bytes());
+            let mut scanner = Scanner::new(json.as_bytes(), 0);
             let is_read = scanner.value(None, &mut []).is_ok() && scanner.is_at_end();
             prop_assert_eq!(is_read, serde_json::from_str::<serde::de::IgnoredAny>(&json).is_ok(), "{}", json);
         }

@@ -106,7 +106,7 @@ impl ColumnSink for ColumnBuffers {
     }
 }
 
-/// Decodes columns into reused memory. Bytes behind them are not read.
+/// Decodes columns into reused memory.
 pub fn decode_columns(bytes: &[u8], mut buffers: ColumnBuffers, most_points: usize) -> Result<ColumnarBatch<'_>> {
     let head = decode_columns_into(bytes, &mut buffers, most_points)?;
     let ColumnBuffers { mut values, mut timestamps } = buffers;
@@ -123,6 +123,7 @@ pub fn decode_columns_into<'a>(
 ) -> Result<ColumnsHead<'a>> {
     let mut reader = Reader::new(bytes);
     let (mut measurement, mut tags, mut field, mut values, mut timestamps) = (None, None, None, None, None);
+    let mut counts = Counts { most: most_points, values: None, timestamps: None };
     for _ in 0..reader.map("the batch")? {
         let at = reader.position();
         match reader.text("a key")? {
@@ -134,11 +135,10 @@ pub fn decode_columns_into<'a>(
                 tags = Some(read);
             }
             "field" if field.is_none() => field = Some(reader.text("field")?),
-            "values" if values.is_none() => values = Some(read_values(&mut reader, sink, most_points)?),
+            "values" if values.is_none() => values = Some(read_values(&mut reader, sink, &mut counts)?),
             "timestamps" if timestamps.is_none() => {
                 let is_nil = reader.nil();
-                timestamps =
-                    Some(if is_nil { None } else { Some((at, read_timestamps(&mut reader, sink, most_points)?)) });
+                timestamps = Some(if is_nil { None } else { Some(read_timestamps(&mut reader, sink, &mut counts)?) });
             }
             key @ ("measurement" | "tags" | "field" | "values" | "timestamps") => return twice(at, key),
             _ => reader.skip()?,
@@ -152,11 +152,7 @@ pub fn decode_columns_into<'a>(
     if measurement.is_empty() || field.is_empty() {
         return fail(0, "measurement and field must not be empty");
     }
-    if let Some((at, timestamps)) = timestamps
-        && timestamps != len
-    {
-        return fail(at, format!("there are {len} values and {timestamps} timestamps; there must be as many of both"));
-    }
+    reader.end()?;
     Ok(ColumnsHead { measurement, field, len, has_timestamps: timestamps.is_some(), tags: tags.unwrap_or_default() })
 }
 
@@ -168,8 +164,26 @@ pub(super) fn read_tags<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a str, &'a
     (0..entries).map(|_| Ok((reader.text("the name of a tag")?, reader.text("the value of a tag")?))).collect()
 }
 
-fn check_points(points: usize, most: usize) -> Result<()> {
-    if points > most { Err(Error::TooManyPoints { most }) } else { Ok(()) }
+/// The lengths of the two arrays, as far as they were read.
+struct Counts {
+    most: usize,
+    values: Option<usize>,
+    timestamps: Option<usize>,
+}
+
+impl Counts {
+    /// Checks the lengths when one has been read at `at`. A sink is asked for memory afterwards, so it never gets two lengths.
+    fn check(&self, at: usize) -> Result<()> {
+        match (self.values, self.timestamps) {
+            (Some(values), Some(times)) if values != times => {
+                fail(at, format!("there are {values} values and {times} timestamps; there must be as many of both"))
+            }
+            (Some(points), _) | (_, Some(points)) if points > self.most => {
+                Err(Error::TooManyPoints { most: self.most })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The next `count` chunks of nine bytes, or `None` if fewer bytes are left.
@@ -181,9 +195,11 @@ fn number_of(chunk: &[u8; WIDE]) -> [u8; 8] {
     [chunk[1], chunk[2], chunk[3], chunk[4], chunk[5], chunk[6], chunk[7], chunk[8]]
 }
 
-fn read_values(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: usize) -> Result<usize> {
+fn read_values(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, counts: &mut Counts) -> Result<usize> {
+    let at = reader.position();
     let count = reader.array("values")?;
-    check_points(count, most)?;
+    counts.values = Some(count);
+    counts.check(at)?;
     if let Some(chunks) = wide_chunks(reader, count) {
         let mut wrong = 0;
         for (value, chunk) in sink.values(count)?.iter_mut().zip(chunks) {
@@ -202,9 +218,11 @@ fn read_values(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: usize)
     Ok(count)
 }
 
-fn read_timestamps(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: usize) -> Result<usize> {
+fn read_timestamps(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, counts: &mut Counts) -> Result<usize> {
+    let at = reader.position();
     let count = reader.array("timestamps")?;
-    check_points(count, most)?;
+    counts.timestamps = Some(count);
+    counts.check(at)?;
     let into = sink.timestamps(count)?;
     if let Some(chunks) = wide_chunks(reader, count) {
         let first = chunks.first().map_or(INT64, |chunk| chunk[0]);

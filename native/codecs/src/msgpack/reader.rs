@@ -56,6 +56,14 @@ impl<'a> Reader<'a> {
         self.at += bytes;
     }
 
+    /// Checks that nothing is behind the value that was read, such as a second batch.
+    pub fn end(&self) -> Result<()> {
+        match self.rest().len() {
+            0 => Ok(()),
+            left => fail(self.at, format!("there are {left} more bytes behind the value; send each body by itself")),
+        }
+    }
+
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let Some(taken) = self.rest().get(..count) else {
             return fail(self.bytes.len(), "the bytes end within a value");
@@ -165,7 +173,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next number of any type, as a float. `what` names it in an error.
+    /// The next number of any type, as a float. An integer that no float is equal to is refused. `what` names it in an error.
     pub fn float(&mut self, what: impl FnOnce() -> String) -> Result<f64> {
         let at = self.at;
         Ok(match self.tag()? {
@@ -173,10 +181,14 @@ impl<'a> Reader<'a> {
             0xca => f64::from(f32::from_be_bytes(self.take_array()?)),
             0x00..=0x7f | 0xcc..=0xd3 | 0xe0..=0xff => {
                 self.at = at;
-                match self.integer("an integer")? {
-                    Integer::Signed(value) => value as f64,
-                    Integer::Large(value) => value as f64,
+                let value = match self.integer("an integer")? {
+                    Integer::Signed(value) => i128::from(value),
+                    Integer::Large(value) => i128::from(value),
+                };
+                if value as f64 as i128 != value {
+                    return fail(at, format!("{}: a float of 64 bits can't hold the integer {value}", what()));
                 }
+                value as f64
             }
             tag => return fail(at, format!("{} must be a number, not {}", what(), kind_of(tag))),
         })

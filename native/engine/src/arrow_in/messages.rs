@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int8Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
 use arrow_ipc::{Message, MessageHeader};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 
@@ -42,7 +44,10 @@ pub enum Decoded {
 /// Decodes the messages of one stream.
 #[derive(Debug, Default)]
 pub struct MessageReader {
+    /// The schema as it was sent.
     schema: Option<SchemaRef>,
+    /// The schema of the batches that are returned. It differs if values are sent as the storage of an extension type.
+    logical: Option<SchemaRef>,
     dictionaries: HashMap<i64, ArrayRef>,
 }
 
@@ -57,10 +62,28 @@ impl MessageReader {
         self.schema.is_some()
     }
 
-    /// Sets the schema of the batches that follow, for a stream that does not begin with it.
-    pub fn set_schema(&mut self, schema: SchemaRef) {
-        self.schema = Some(schema);
+    /// Sets the sent schema of the batches that follow, for a stream that does not begin with it. Returns their schema.
+    pub fn set_schema(&mut self, schema: Schema) -> SchemaRef {
+        let sent = Arc::new(schema);
+        let logical = logical_schema(&sent).map_or_else(|| Arc::clone(&sent), Arc::new);
+        self.schema = Some(sent);
+        self.logical = Some(Arc::clone(&logical));
         self.dictionaries.clear();
+        logical
+    }
+
+    /// A batch as it was sent, in the types of its values.
+    fn logical(&self, sent: RecordBatch) -> Result<RecordBatch> {
+        let Some(schema) = self.logical.as_ref().filter(|schema| !Arc::ptr_eq(schema, sent.schema_ref())) else {
+            return Ok(sent);
+        };
+        let columns = sent.columns().iter().zip(schema.fields()).map(|(array, field)| -> ArrayRef {
+            if array.data_type() == field.data_type() {
+                return Arc::clone(array);
+            }
+            Arc::new(BooleanArray::from_unary(array.as_primitive::<Int8Type>(), |value| value != 0))
+        });
+        RecordBatch::try_new(Arc::clone(schema), columns.collect()).map_err(|error| invalid(&error))
     }
 
     fn decode(&mut self, message: Message<'_>, body: &Buffer) -> Result<Decoded> {
@@ -70,9 +93,7 @@ impl MessageReader {
             MessageHeader::NONE => Ok(Decoded::Nothing),
             MessageHeader::Schema => {
                 let schema = message.header_as_schema().ok_or_else(|| invalid(&"a schema without content"))?;
-                let schema = Arc::new(schema_of(schema)?);
-                self.set_schema(Arc::clone(&schema));
-                Ok(Decoded::Schema(schema))
+                Ok(Decoded::Schema(self.set_schema(schema_of(schema)?)))
             }
             MessageHeader::DictionaryBatch => {
                 let batch = message.header_as_dictionary_batch();
@@ -91,7 +112,7 @@ impl MessageReader {
                 check_size(batch, body)?;
                 let decoder = RecordBatchDecoder::try_new(body, batch, schema, &self.dictionaries, &version);
                 let batch = decoder.and_then(RecordBatchDecoder::read_record_batch);
-                Ok(Decoded::Batch(batch.map_err(|error| invalid(&error))?))
+                self.logical(batch.map_err(|error| invalid(&error))?).map(Decoded::Batch)
             }
             other => Err(invalid(&format_args!("a message of the unknown kind {other:?}"))),
         }
@@ -108,7 +129,34 @@ pub fn schema_of(schema: arrow_ipc::Schema<'_>) -> Result<Schema> {
                 .to_owned(),
         ));
     }
-    readable(|| Ok(arrow_ipc::convert::fb_to_schema(schema)))
+    let schema = readable(|| Ok(arrow_ipc::convert::fb_to_schema(schema)))?;
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        // The decoder refuses ends of runs that may be null by their schema. Some programs write so, and have no nulls there.
+        DataType::RunEndEncoded(ends, values) if ends.is_nullable() => {
+            let ends = Arc::new(ends.as_ref().clone().with_nullable(false));
+            let runs = DataType::RunEndEncoded(ends, Arc::clone(values));
+            Arc::new(field.as_ref().clone().with_data_type(runs))
+        }
+        _ => Arc::clone(field),
+    });
+    Ok(Schema::new_with_metadata(fields.collect::<Vec<FieldRef>>(), schema.metadata().clone()))
+}
+
+/// The schema of the values of a sent schema, or `None` if it is the same.
+pub fn logical_schema(sent: &Schema) -> Option<Schema> {
+    let fields = sent.fields().iter();
+    let fields = fields.clone().any(|field| is_bool8(field)).then(|| {
+        fields.map(|field| {
+            let truths = || Arc::new(Field::new(field.name(), DataType::Boolean, field.is_nullable()));
+            if is_bool8(field) { truths() } else { Arc::clone(field) }
+        })
+    });
+    Some(Schema::new_with_metadata(fields?.collect::<Vec<FieldRef>>(), sent.metadata().clone()))
+}
+
+/// Whether the values of a field are truth values of one byte each, by Arrow's extension of integers of 8 bits.
+fn is_bool8(field: &Field) -> bool {
+    *field.data_type() == DataType::Int8 && field.extension_type_name() == Some("arrow.bool8")
 }
 
 /// Runs a decoder. It checks its input, but a panic on hostile bytes must not get further than this.

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
 use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_ipc::convert::MessageBuffer;
@@ -38,6 +37,10 @@ const OTHER_FORMATS: [(&[u8], &str); 4] = [
     ),
 ];
 
+/// The message for bytes that may be the length of a message without a mark before it.
+const OLD_STREAM: &str = "bytes that begin no message; if this is a stream from before Arrow 0.15, whose messages have no \
+     continuation mark (pyarrow's use_legacy_format), write it again in the format of today";
+
 /// A reader of streams and files. If the bytes of a message lie in one piece, its arrays stay in the memory of that piece.
 #[derive(Debug, Default)]
 pub struct PieceReader {
@@ -65,6 +68,8 @@ enum State {
     Magic,
     /// The zeros behind the magic bytes.
     Padding,
+    /// The first four bytes of a file's footer, or of another mark of the end. flechette writes two marks.
+    Ended,
     /// The footer of a file.
     Footer,
     /// The rest of a file that does not begin with a message, such as a file by polars. Its footer tells where the messages are.
@@ -132,6 +137,13 @@ impl PieceReader {
                     }
                     self.state = State::Prefix;
                 }
+                State::Ended => {
+                    let Some(prefix) = self.take(input, CONTINUATION.len()) else { return Ok(None) };
+                    if *prefix != CONTINUATION && *prefix != [0; 4] {
+                        self.part.extend_from_slice(&prefix);
+                        self.state = State::Footer;
+                    }
+                }
                 State::Footer => {
                     let Some(length) = self.footer(input)? else { return Ok(None) };
                     if let Some(schema) = self.close(length)? {
@@ -190,14 +202,16 @@ impl PieceReader {
         } else {
             // Any four bytes could be the length of a message in the format's first version, whose bytes would then be awaited.
             let other = OTHER_FORMATS.iter().find(|(bytes, _)| at_start && prefix.starts_with(bytes));
-            return Err(invalid(&other.map_or("bytes that begin no message", |(_, name)| *name)));
+            let is_short = at_start && prefix.last() == Some(&0);
+            let old = if is_short { OLD_STREAM } else { "bytes that begin no message" };
+            return Err(invalid(&other.map_or(old, |(_, name)| *name)));
         }
         Ok(())
     }
 
     /// Ends a stream, or that part of a file which is one.
     fn end(&mut self) {
-        if self.file.is_some() { self.state = State::Footer } else { *self = Self::default() }
+        if self.file.is_some() { self.state = State::Ended } else { *self = Self::default() }
     }
 
     fn message(&mut self, message: MessageBuffer, body: Buffer) -> Result<Option<Decoded>> {
@@ -253,8 +267,7 @@ impl PieceReader {
             let part: Buffer = std::mem::take(&mut self.part).into();
             let footer = arrow_ipc::root_as_footer(&part[footer]).map_err(|error| invalid(&error))?;
             let schema = footer.schema().ok_or_else(|| invalid(&"the footer of the Arrow file has no schema"))?;
-            let schema = Arc::new(schema_of(schema)?);
-            self.messages.set_schema(Arc::clone(&schema));
+            let schema = self.messages.set_schema(schema_of(schema)?);
             let slice = |range: Range<usize>| part.slice_with_length(range.start, range.len());
             let messages = blocks.into_iter().map(|Block { header, body }| {
                 let message = MessageBuffer::try_new(slice(header)).map_err(|error| invalid(&error))?;
@@ -284,9 +297,7 @@ impl PieceReader {
             return Ok(None);
         }
         let schema = footer.schema().ok_or_else(|| invalid(&"the footer of the Arrow file has no schema"))?;
-        let schema = Arc::new(schema_of(schema)?);
-        self.messages.set_schema(Arc::clone(&schema));
-        Ok(Some(schema))
+        Ok(Some(self.messages.set_schema(schema_of(schema)?)))
     }
 }
 
@@ -308,9 +319,11 @@ fn listed(bytes: &[u8], before: usize, magic: usize) -> Option<(Range<usize>, Ve
         let start = usize::try_from(block.offset()).ok()?.checked_sub(before)?;
         let body = start.checked_add(usize::try_from(block.metaDataLength()).ok()?)?;
         let end = body.checked_add(usize::try_from(block.bodyLength()).ok()?)?;
-        let rest = bytes.get(start..body)?.strip_prefix(&CONTINUATION)?;
+        let message = bytes.get(start..body)?;
+        // A message of the format's first version begins with its length.
+        let rest = message.strip_prefix(&CONTINUATION).unwrap_or(message);
         let length = usize::try_from(u32::from_le_bytes(*rest.first_chunk()?)).ok()?;
-        let header = start + CONTINUATION.len() + 4;
+        let header = body - rest.len() + 4;
         (header + length <= body && end <= footer.start)
             .then_some(Block { header: header..header + length, body: body..end })
     });

@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_flight::sql::{Any, DoPutUpdateResult, ProstMessageExt};
 use arrow_flight::{Action, FlightDescriptor, FlightInfo, IpcMessage, PutResult, Result as Outcome};
 use arrow_schema::Schema;
+use boundary_bench_engine::arrow_in::logical_schema;
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
@@ -85,7 +86,8 @@ pub(crate) fn schema_of(bytes: Bytes) -> Result<Option<Schema>> {
         return Ok(None);
     }
     // The decoder panics on types that Arrow does not have.
-    catch_panic(|| Schema::try_from(IpcMessage(bytes)).map(Some).map_err(|error| not_understood(&error)))
+    let schema = catch_panic(|| Schema::try_from(IpcMessage(bytes)).map_err(|error| not_understood(&error)))?;
+    Ok(Some(logical_schema(&schema).unwrap_or(schema)))
 }
 
 pub(crate) fn not_understood(error: &dyn std::fmt::Display) -> Error {

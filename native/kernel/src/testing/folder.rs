@@ -1,7 +1,8 @@
 //! A folder for a test.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::folder::create_temporary;
 
 /// A new and empty temporary folder, removed with what is in it when it is dropped.
 #[derive(Debug)]
@@ -13,12 +14,7 @@ impl Folder {
     /// # Panics
     /// Panics if the folder can't be made.
     pub fn new(name: &str) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("bb-test-{name}-{}-{number}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
+        Self(create_temporary(&format!("test-{name}")).expect("a temporary folder"))
     }
 
     /// The path of a file in the folder.

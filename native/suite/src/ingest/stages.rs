@@ -4,7 +4,7 @@ mod reader;
 mod work;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use boundary_bench_codecs::line::{LineHead, write_columns};
@@ -12,7 +12,7 @@ use boundary_bench_codecs::msgpack::ColumnsWriter;
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::used::Used;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, folder};
 use serde::{Deserialize, Serialize};
 
 use self::reader::{PointCheck, StageSums};
@@ -173,11 +173,11 @@ impl Drop for Folder {
 impl StageCell {
     /// Opens a stage.
     pub fn open(spec: &StageSpec) -> Result<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
         spec.validate()?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder =
-            Folder(std::env::temp_dir().join(format!("boundary-bench-ingest-{}-{number}", std::process::id())));
+        let folder = Folder(folder::create_temporary("ingest").map_err(|source| Error::Io {
+            path: std::env::temp_dir().display().to_string(),
+            source: Arc::new(source),
+        })?);
         let work = StageRun::open(spec, &folder.0)?;
         Ok(Self { spec: spec.clone(), work, sums: StageSums::default(), check: None, folder })
     }
