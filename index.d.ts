@@ -131,6 +131,8 @@ export declare class HttpLoop {
   add(pool: number, place: HttpOrigin, socket: HttpSocket): number
   /** Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once. */
   submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
+  /** Sends the waiting requests of a pool over its connections, since no other connection can be opened. */
+  feed(pool: number): ArrayBuffer | undefined
   /** Cancels a group. It then gets no result. Connections that owe it responses are closed once they owe no others. */
   cancel(id: number): ArrayBuffer | undefined
   /** Fails all requests of a pool that wait for a connection, with the error of connecting. */

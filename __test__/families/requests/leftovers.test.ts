@@ -1,4 +1,4 @@
-/** What a cell leaves on the user's server if its process is killed is removed at the end of the run, or named. */
+/** Removal, or naming, of what a cell leaves on the user's server if its process is killed. */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What cells that failed have left on the user's server: they had no chance to remove it themselves. */
+/** Removal of the keys and tables that failed cells have left on the user's server: they had no chance to remove them themselves. */
 import { KvClient } from '../../library/kv/kv-client.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
 import { toBoundaryError } from '../../errors.js';

@@ -80,7 +80,7 @@ export class HeapRoom {
 
 const room = new HeapRoom(nodeHeap, LARGEST_SHARE_AT_ONCE);
 
-/** Throws `BB_RESULT_TOO_LARGE` if so many bytes do not fit into V8's heap. A call for few bytes costs a comparison. */
+/** Throws `BB_RESULT_TOO_LARGE` if `bytes` do not fit into V8's heap. A call for few bytes costs a comparison. */
 export function claimHeap(bytes: number, what: string, hint: string): void {
   if (bytes > UNMEASURED_BYTES) room.claim(bytes, what, hint);
 }

@@ -47,7 +47,7 @@ pub(super) struct Scanner<'json> {
 }
 
 impl<'json> Scanner<'json> {
-    /// A scanner for paths with so many steps that are names.
+    /// A scanner for paths with `names` steps that are names.
     pub(super) fn new(bytes: &'json [u8], names: usize) -> Self {
         Self { bytes, at: 0, depth: 0, objects: 0, seen: vec![0; names] }
     }
