@@ -407,7 +407,7 @@ fn wrong_credentials_are_refused() {
     server.wait().unwrap();
     for (credentials, error) in answers {
         let (code, text) = error.expect(credentials);
-        assert_eq!(code, "BB_CONNECTION", "{credentials}");
+        assert_eq!(code, "BB_CONNECTION", "{credentials}: {text}");
         assert!(!text.contains("falsch") && !text.contains("geheim"), "{text}");
     }
     assert!(accepted.unwrap().is_empty());
