@@ -200,6 +200,15 @@ function plainText(text: string): string {
     .trim();
 }
 
+/** The names of the npm packages that are compared. An `@` in front of other names may call somebody. */
+const PACKAGE = 'duckdb/node-api|grpc/grpc-js|redis/client|uwdata/flechette|valkey/valkey-glide';
+
+/** The places where GitHub would call somebody, or link a number or an address. */
+const CALLS_OR_LINKS = new RegExp(
+  String.raw`(?<!\w)@(?=\w)(?!(?:${PACKAGE})\b)|#(?=\d)|\bwww(?=\.)|\b(?:https?|ftp|mailto|xmpp)(?=:)`,
+  'giu',
+);
+
 /**
  * A text as one line in which nothing ends a table cell, opens a tag, starts emphasis, or is a link, an image or an entity. Names and
  * messages may come from files of strangers, and a report from them may become a comment on a pull request. So an empty comment keeps
@@ -208,5 +217,5 @@ function plainText(text: string): string {
 function markdownText(text: string): string {
   return plainText(text)
     .replaceAll(/[\\|<>*`[\]~]|&(?=#?\w+;)|^[#+-]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, String.raw`\$&`)
-    .replaceAll(/@(?=\w)|#(?=\d)|\bwww(?=\.)|\b(?:https?|ftp|mailto|xmpp)(?=:)/giu, '$&<!-- -->');
+    .replaceAll(CALLS_OR_LINKS, '$&<!-- -->');
 }

@@ -15,9 +15,12 @@ fn put(target: &mut Vec<u8>, value: &Value) {
         [&[kind], &length[..], bytes].concat()
     };
     target.extend(match value {
-        Value::Null => vec![0],
+        Value::Null | Value::NullOf(_) => vec![0],
         Value::Bool(value) => vec![1 + u8::from(*value)],
+        Value::SmallInt(value) => [&[3], &i64::from(*value).to_le_bytes()[..]].concat(),
+        Value::Int32(value) => [&[3], &i64::from(*value).to_le_bytes()[..]].concat(),
         Value::Int(value) => [&[3], &value.to_le_bytes()[..]].concat(),
+        Value::Real(value) => [&[4], &f64::from(*value).to_le_bytes()[..]].concat(),
         Value::Double(value) => [&[4], &value.to_le_bytes()[..]].concat(),
         Value::Text(text) => sized(5, text.as_bytes()),
         Value::Bytes(bytes) => sized(6, bytes),
