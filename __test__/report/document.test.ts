@@ -73,10 +73,10 @@ test('a terminal gets aligned columns and no control characters', () => {
     - one
     - two lines
 
-    Name         Number
-    ───────────  ──────
-    a|b               1
-    red           10 µs
+    Name  Number
+    ────  ──────
+    a|b        1
+    red    10 µs
     "
   `);
 });

@@ -7,6 +7,9 @@ import { rateRatio } from './rate-ratio.js';
 import { FORCE, requireSameNetwork, requireSameWork } from './same-work.js';
 import { versionDifferences } from './versions.js';
 
+/** The most records of a run, far more than any has. An array of holes may seem to have billions. */
+const MOST_RECORDS = 2 ** 24;
+
 /** The fraction of its speed that a cell may lose before it counts as a regression. */
 export const DEFAULT_THRESHOLD = 0.05;
 
@@ -84,6 +87,9 @@ function compared(before: Run, after: Run, options: CompareOptions): RunComparis
   const threshold = options.threshold ?? DEFAULT_THRESHOLD;
   if (!(threshold >= 0 && threshold < 1)) {
     throw invalidArgument(`a threshold lies from 0 to below 1, not at ${String(threshold)}`);
+  }
+  if ([before, after].some(({ records }) => records.length > MOST_RECORDS)) {
+    throw invalidArgument(`a run has ${MOST_RECORDS} records at most`);
   }
   const differences = hardwareDifferences(before.context.host, after.context.host);
   if (differences.length > 0 && options.force !== true) {
