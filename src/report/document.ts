@@ -205,7 +205,7 @@ const PACKAGE = 'duckdb/node-api|grpc/grpc-js|redis/client|uwdata/flechette|valk
 
 /** The places where GitHub would call somebody, or link a number or an address. */
 const CALLS_OR_LINKS = new RegExp(
-  String.raw`(?<!\w)@(?=\w)(?!(?:${PACKAGE})\b)|#(?=\d)|\bwww(?=\.)|\b(?:https?|ftp|mailto|xmpp)(?=:)`,
+  String.raw`(?<!\w)@(?=\w)(?!(?:${PACKAGE})\b)|(?<=\w)@(?=[a-z])|#(?=\d)|\bwww(?=\.)|\b(?:https?|ftp|mailto|xmpp)(?=:)`,
   'giu',
 );
 
