@@ -132,7 +132,7 @@ describe('the processes of a contest', () => {
 
   it('are no more at once than their server has connections for, by its limit or by its refusal', async () => {
     const cells = [planned('rust', { side: 'rust' }), ...several.map((name) => planned(name))];
-    const turns = turnsOf(...cells.map((cell) => ({ ...cell, usesServer: true, connections: 33 })));
+    const turns = turnsOf(...cells.map((cell) => ({ ...cell, usesServer: true, connectionsHeld: 33 })));
     const told = await trial(turns, { mostConnections: 151, places: 4 });
     expect(told.log.slice(0, 5)).toEqual(['open rust', 'open a', 'open b', 'open c', expect.stringMatching(/^take/)]);
     const found = await trial(turns, { places: 2 });

@@ -133,7 +133,7 @@ export interface PlannedCell {
   /** Whether it is the fastest way of its client to do its work, as far as that is known before it is measured; absent: it is not. */
   readonly isFastest?: boolean;
   /** The number of connections that it holds open to its server; absent: not known. */
-  readonly connections?: number;
+  readonly connectionsHeld?: number;
   /** Whether a server does a part of the work, so that other programs than this one are no disturbance; absent: it does not. */
   readonly usesServer?: boolean;
   /** Whether no other process can hold open what the cell does, such as a database in a file; absent: others can. */

@@ -178,7 +178,7 @@ class Contest {
   #hasRoom(next: Turn): boolean {
     if (this.#alive.length + this.#opening >= MOST_ALIVE) return false;
     // Processes of a server open one after the other.
-    const held = sumOf([...this.#alive, { turn: next }].map(({ turn }) => turn.planned.connections ?? 0));
+    const held = sumOf([...this.#alive, { turn: next }].map(({ turn }) => turn.planned.connectionsHeld ?? 0));
     if (held + SPARE_CONNECTIONS > (this.#options.mostConnections?.(next) ?? Infinity)) return false;
     const used = this.#alive.map(({ sampler }) => sampler.ready.peakRssBytes ?? 0);
     const sum = used.reduce((total, bytes) => total + bytes, 0);

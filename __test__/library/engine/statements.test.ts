@@ -91,7 +91,7 @@ describe('parameters', () => {
     ['a typed BOOLEAN', typed(SqlType.bool(), false), 'BOOLEAN', false],
     ['an unsafe integer', -(2 ** 53), 'DOUBLE', -(2 ** 53)],
     ['a huge number', 1e300, 'DOUBLE', 1e300],
-    ['a typed SMALLINT', typed(SqlType.smallInt(), 7n), 'SMALLINT', 7],
+    ['a typed SMALLINT', typed(SqlType.smallInt(), 7), 'SMALLINT', 7],
     ['a typed INTEGER', typed(SqlType.int(), 7), 'INTEGER', 7],
     ['a typed BIGINT', typed(SqlType.bigInt(), 7), 'BIGINT', 7n],
     ['a typed REAL', typed(SqlType.real(), 0.1), 'FLOAT', Math.fround(0.1)],

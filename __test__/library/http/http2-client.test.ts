@@ -96,13 +96,13 @@ describe('HttpClient over HTTP/2', () => {
     const controller = new AbortController();
     const head = client.request({ path: '/head' }, { timeoutMs: 100 });
     const aborted = client.request({ path: '/aborted' }, { signal: controller.signal });
-    const refused = client.request({ path: '/<' });
+    const refused = client.request({ path: 'no' });
     const outcomes = Promise.allSettled([head, aborted, refused]);
     const others = burst(client, 5);
     controller.abort();
     expect((await others).map((response) => response.status)).toEqual([200, 200, 200, 200, 200]);
     const codes = (await outcomes).map((outcome) => (outcome as { reason?: { code: string } }).reason?.code);
     expect(codes).toEqual(['BB_TIMEOUT', 'BB_ABORTED', 'BB_INVALID_ARGUMENT']);
-    expect(paths).not.toContain('/<');
+    expect(paths).not.toContain('no');
   });
 });

@@ -324,7 +324,6 @@ mod tests {
         assert_eq!(parse_scan("select * from t;").unwrap(), scan(None, "t"));
         assert_eq!(parse_scan(" SELECT id , \"a \"\"b\" FROM \"T x\" ").unwrap(), scan(Some(&["id", "a \"b"]), "T x"));
         for sql in [
-            "",
             "SELECT",
             "SELECT * FROM",
             "SELECT FROM t",

@@ -193,7 +193,7 @@ function plannedCell(
     group: `${workload}|${engine}|${connections}|${batch}`,
     usesServer: true,
     // Each part has one more, for its untimed work, and another two while it opens.
-    connections: processes * connections + 3 * partsOf({ side, driver, processes, connections }),
+    connectionsHeld: processes * connections + 3 * partsOf({ side, driver, processes, connections }),
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(setting === undefined ? {} : { setting }),
     ...(client === undefined ? {} : { client }),

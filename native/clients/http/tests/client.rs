@@ -311,11 +311,11 @@ fn no_server_is_an_error_that_says_so() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut client = client(&format!("http://{free}"), HttpOptions::default());
     let error = run(get(&mut client, "/")).unwrap_err();
-    assert_eq!(error.code(), "BB_ENGINE");
+    assert_eq!(error.code(), "BB_CONNECTION");
     assert!(error.to_string().contains("does the server run"), "{error}");
     let answers = run(batch(&mut client, &["/a", "no", "/b"]));
     assert_eq!(answers[1].as_ref().unwrap_err().code(), "BB_INVALID_ARGUMENT");
-    assert_eq!(answers[2].as_ref().unwrap_err().code(), "BB_ENGINE");
+    assert_eq!(answers[2].as_ref().unwrap_err().code(), "BB_CONNECTION");
 }
 
 #[test]

@@ -392,7 +392,7 @@ async fn calls_that_wait_for_a_connection_share_the_outcome_of_the_attempt() {
     let answers = burst(&mut client(&url, HttpOptions::default()), 50).await;
     for answer in answers {
         let error = answer.unwrap_err();
-        assert!(error.code() == "BB_ENGINE" && error.to_string().contains("does the server run"), "{error}");
+        assert!(error.code() == "BB_CONNECTION" && error.to_string().contains("does the server run"), "{error}");
     }
 }
 

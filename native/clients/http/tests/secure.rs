@@ -115,7 +115,7 @@ async fn check(place: Arc<Origin>, version: &str) {
 async fn a_path_that_http2_refuses_is_an_error_of_its_own_request() {
     let port = serve(None, Version::Http2).await;
     let mut client = HttpClient::new(place(&format!("http://localhost:{port}"), Version::Http2, None));
-    let requests = [Request::get("/a"), Request::get("/<"), Request::get("/b#c"), Request::get("/d")];
+    let requests = [Request::get("/a"), Request::get("no"), Request::get("/b#c"), Request::get("/d")];
     let mut answers = vec![String::new(); requests.len()];
     client
         .batch(&requests, |index, answer| {

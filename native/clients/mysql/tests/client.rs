@@ -320,7 +320,7 @@ fn a_server_killed_in_the_middle_of_a_batch_is_an_error_for_what_was_in_flight()
             let error = request.error.as_ref().unwrap();
             assert!(error.to_string().contains("may or may not be done"), "{error}");
         }
-        assert_eq!(Client::connect(server.url()).await.err().unwrap().code(), "BB_ENGINE");
+        assert_eq!(Client::connect(server.url()).await.err().unwrap().code(), "BB_CONNECTION");
     });
 }
 

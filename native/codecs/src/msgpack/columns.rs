@@ -106,9 +106,9 @@ impl ColumnSink for ColumnBuffers {
     }
 }
 
-/// Decodes columns into reused memory.
+/// Decodes columns into reused memory. Bytes behind them are not read, as a server of HyperbyteDB does not read them.
 pub fn decode_columns(bytes: &[u8], mut buffers: ColumnBuffers, most_points: usize) -> Result<ColumnarBatch<'_>> {
-    let head = decode_columns_into(bytes, &mut buffers, most_points)?;
+    let head = read_columns(&mut Reader::new(bytes), &mut buffers, most_points)?;
     let ColumnBuffers { mut values, mut timestamps } = buffers;
     values.truncate(head.len);
     timestamps.truncate(if head.has_timestamps { head.len } else { 0 });
@@ -122,6 +122,16 @@ pub fn decode_columns_into<'a>(
     most_points: usize,
 ) -> Result<ColumnsHead<'a>> {
     let mut reader = Reader::new(bytes);
+    let head = read_columns(&mut reader, sink, most_points)?;
+    reader.end()?;
+    Ok(head)
+}
+
+fn read_columns<'a>(
+    reader: &mut Reader<'a>,
+    sink: &mut impl ColumnSink,
+    most_points: usize,
+) -> Result<ColumnsHead<'a>> {
     let (mut measurement, mut tags, mut field, mut values, mut timestamps) = (None, None, None, None, None);
     let mut counts = Counts { most: most_points, values: None, timestamps: None };
     for _ in 0..reader.map("the batch")? {
@@ -130,15 +140,15 @@ pub fn decode_columns_into<'a>(
             "measurement" if measurement.is_none() => measurement = Some(reader.text("measurement")?),
             "tags" if tags.is_none() => {
                 let place = reader.position();
-                let read = read_tags(&mut reader)?;
+                let read = read_tags(reader)?;
                 check_tags(&read).or_else(|twice| fail(place, twice.to_string()))?;
                 tags = Some(read);
             }
             "field" if field.is_none() => field = Some(reader.text("field")?),
-            "values" if values.is_none() => values = Some(read_values(&mut reader, sink, &mut counts)?),
+            "values" if values.is_none() => values = Some(read_values(reader, sink, &mut counts)?),
             "timestamps" if timestamps.is_none() => {
                 let is_nil = reader.nil();
-                timestamps = Some(if is_nil { None } else { Some(read_timestamps(&mut reader, sink, &mut counts)?) });
+                timestamps = Some(if is_nil { None } else { Some(read_timestamps(reader, sink, &mut counts)?) });
             }
             key @ ("measurement" | "tags" | "field" | "values" | "timestamps") => return twice(at, key),
             _ => reader.skip()?,
@@ -152,7 +162,6 @@ pub fn decode_columns_into<'a>(
     if measurement.is_empty() || field.is_empty() {
         return fail(0, "measurement and field must not be empty");
     }
-    reader.end()?;
     Ok(ColumnsHead { measurement, field, len, has_timestamps: timestamps.is_some(), tags: tags.unwrap_or_default() })
 }
 

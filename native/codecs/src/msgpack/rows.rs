@@ -9,7 +9,7 @@ use crate::line::check_columns;
 use crate::points::{FieldKind, FieldList, FieldValue, Points, SeriesKey, ShapeIndex, place_of};
 use crate::{Error, ReadOptions, Result};
 
-/// Decodes rows, reusing the memory of other points.
+/// Decodes rows, reusing the memory of other points. Bytes behind the rows are not read.
 pub fn decode_rows<'a>(bytes: &'a [u8], options: &ReadOptions, memory: Points<'a>) -> Result<Points<'a>> {
     let mut decoder = Decoder {
         reader: Reader::new(bytes),
@@ -26,7 +26,6 @@ pub fn decode_rows<'a>(bytes: &'a [u8], options: &ReadOptions, memory: Points<'a
     for _ in 0..rows {
         decoder.read_row(options)?;
     }
-    decoder.reader.end()?;
     Ok(decoder.points)
 }
 

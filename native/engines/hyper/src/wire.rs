@@ -41,7 +41,7 @@ const MOST_READ_BYTES: usize = 1 << 20;
 /// Maximum payload of one `CopyData` message to the server, in bytes. The server refuses packets beyond 150 MiB.
 const MAX_PAYLOAD: usize = 16 << 20;
 
-/// The SQLSTATE of a refused login. After the login it is the one of a missing privilege.
+/// The SQLSTATE of a refused login. It is also the one of a file that hyperd may not open, and after the login the one of a missing privilege.
 const REFUSED_LOGIN: &str = "42501";
 
 /// The user of a server that has no other users.
@@ -103,7 +103,9 @@ impl Connection {
         handshake.startup(&parameters, login.password.as_deref()).map_err(|error| {
             let text = format!("can't connect: {error}");
             match error.sqlstate() {
-                Some(code) if code != REFUSED_LOGIN => Failure::Refused(ServerError { code: code.to_owned(), text }),
+                Some(code) if code != REFUSED_LOGIN || text.contains("error opening database") => {
+                    Failure::Refused(ServerError { code: code.to_owned(), text })
+                }
                 _ => Failure::Lost(Error::Connection(text)),
             }
         })?;
