@@ -72,7 +72,7 @@ describe.skipIf(lacks('mysql'))('the queue of a SqlClient', () => {
 
 test('the queue of a KvClient goes on behind calls that are refused', async () => {
   const server = await startScriptedRedis(([name], socket) => {
-    socket.write(name === 'GET' ? '+value\r\n' : '-ERR no such command\r\n');
+    socket.write(name === 'GET' ? '$5\r\nvalue\r\n' : '-ERR no such command\r\n');
   });
   await using client = await KvClient.connect(server.url);
   const unusable = Symbol('no key') as unknown as string;

@@ -123,8 +123,8 @@ impl EmbeddedIngest {
                     problem: problem.to_owned(),
                 })?;
             }
-            let appended = appender.append(&self.chunk);
-            if let Err(error) = if self.by_sql { appended.and_then(|()| appender.flush()) } else { appended } {
+            let outcome = appender.append(&self.chunk);
+            if let Err(error) = if self.by_sql { outcome.and_then(|()| appender.flush()) } else { outcome } {
                 if self.by_sql {
                     // A command that failed has ended the transaction, in which no text could be tried.
                     let _ = self.roll_back();
