@@ -106,7 +106,7 @@ impl ColumnSink for ColumnBuffers {
     }
 }
 
-/// Decodes columns into reused memory. Bytes behind them are not read, as a server of HyperbyteDB does not read them.
+/// Decodes columns into reused memory. Bytes behind them are not read, as a server of `HyperbyteDB` does not read them.
 pub fn decode_columns(bytes: &[u8], mut buffers: ColumnBuffers, most_points: usize) -> Result<ColumnarBatch<'_>> {
     let head = read_columns(&mut Reader::new(bytes), &mut buffers, most_points)?;
     let ColumnBuffers { mut values, mut timestamps } = buffers;

@@ -185,7 +185,9 @@ impl<'a> Reader<'a> {
                     Integer::Signed(value) => i128::from(value),
                     Integer::Large(value) => i128::from(value),
                 };
-                if value as f64 as i128 != value {
+                #[expect(clippy::cast_possible_truncation, reason = "a float that was an integer is one")]
+                let kept = value as f64 as i128;
+                if kept != value {
                     return fail(at, format!("{}: a float of 64 bits can't hold the integer {value}", what()));
                 }
                 value as f64
