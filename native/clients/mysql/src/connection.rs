@@ -37,6 +37,7 @@ const MOST_KNOWN: usize = 64 << 20;
 
 /// A connection to a server. One that has an answer outstanding, or has failed, must not be used again
 /// ([`Connection::is_idle`]).
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the session or its stream")]
 pub struct Connection {
     transport: Transport,
     server: Server,

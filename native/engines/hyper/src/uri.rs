@@ -144,7 +144,7 @@ impl FromStr for Uri {
 }
 
 /// Takes a size in bytes, `least` or more, from the options.
-fn size_of<T: FromStr + PartialOrd>(
+fn size_of<T: FromStr + PartialOrd + Copy>(
     options: &mut UrlOptions<'_>,
     name: &str,
     least: T,
