@@ -45,9 +45,6 @@ export interface ParsedTable {
 /** Bytes that a string takes in V8's heap beside its characters, with its slot in an array. */
 const STRING_BYTES = 32;
 
-/** Bytes of a batch without points. */
-const EMPTY_BYTES = 0;
-
 /** The first estimate of the bytes of a line. The encoder raises it when a batch needs more. */
 const LINE_BYTES = 64;
 
@@ -81,7 +78,7 @@ export class LineEncoder {
     try {
       const length = this.#encode(values, timestamps, into);
       // Only a batch without points, or memory that is too short, may be memory that is gone.
-      if (length <= EMPTY_BYTES) checkMemory(values, timestamps, into);
+      if (length <= 0) checkMemory(values, timestamps, into);
       return length;
     } catch (thrown) {
       throw toBoundaryError(thrown);

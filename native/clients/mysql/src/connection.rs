@@ -12,7 +12,7 @@ use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::codec::{CommandResult, Done, Failure, Field, ServerError, capability, command, garbled};
 use crate::login::{Server, log_in};
-use crate::transport::{Exchange, Transport, too_large};
+use crate::transport::{Exchange, Transport, UNASKED, too_large};
 use crate::url::{Url, ValueForms};
 
 /// The bytes of the shortest answer, an OK packet without a text: its header, the byte 0, the rows and the key (one byte each if they are
@@ -37,7 +37,6 @@ const MOST_KNOWN: usize = 64 << 20;
 
 /// A connection to a server. One that has an answer outstanding, or has failed, must not be used again
 /// ([`Connection::is_idle`]).
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the session or its stream")]
 pub struct Connection {
     transport: Transport,
     server: Server,
@@ -59,8 +58,6 @@ pub struct Connection {
     /// Whether the server commits each statement, or `None` until an answer has said so: some servers never do.
     autocommits: Option<bool>,
     is_lost: bool,
-    /// Whether a command was sent while bytes were there that answer nothing. They would be taken for its answer.
-    is_stray: bool,
 }
 
 /// The beginning of a result. A procedure answers with several results. The outcome of each tells whether another one follows. That one
@@ -166,7 +163,6 @@ impl Connection {
             is_unsure: false,
             autocommits: None,
             is_lost: false,
-            is_stray: false,
         })
     }
 
@@ -259,9 +255,8 @@ impl Connection {
 
     /// Appends a command to the output, without waiting.
     pub(crate) fn send(&mut self, code: u8, write: impl FnOnce(&mut Vec<u8>)) {
-        self.is_stray |= self.outstanding == 0 && self.transport.has_input();
+        self.transport.restart(self.outstanding == 0);
         self.outstanding += 1;
-        self.transport.restart();
         self.transport.send(|target| {
             target.push(code);
             write(target);
@@ -569,9 +564,6 @@ impl Connection {
 
     /// Reads the first packet of an answer. An error packet becomes an error.
     async fn first_packet(&mut self) -> CommandResult<std::ops::Range<usize>> {
-        if self.is_stray {
-            return Err(self.lost(unasked()));
-        }
         let range = self.next_packet().await?;
         let packet = self.transport.bytes(range.clone());
         if packet.first() == Some(&0xff) {
@@ -628,7 +620,7 @@ pub(crate) fn no_answer(url: &Url, time: Duration) -> Failure {
 
 /// The error for a server that sends more than answers.
 pub(crate) fn unasked() -> Error {
-    lost("the server sent bytes that answer nothing")
+    lost(UNASKED)
 }
 
 /// The error for a connection that was lost.

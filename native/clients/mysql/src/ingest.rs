@@ -49,7 +49,8 @@ enum Way {
 }
 
 impl MysqlIngest {
-    /// Begins an insert into the table that SQL writes as `place`, and that has these columns. `takes_bytes` as in [`crate::catalog::takes_bytes`].
+    /// Begins an insert into the table that SQL writes as `place`, and that has these columns. `takes_bytes` as in
+    /// [`crate::catalog::takes_bytes`].
     pub(crate) fn begin(mut session: Lease, table: &TableDefinition, place: String, takes_bytes: bool) -> Result<Self> {
         let columns: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
         let way = runtime().block_on(start(&mut session, &place, &columns, takes_bytes))?;

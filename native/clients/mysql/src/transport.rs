@@ -136,6 +136,9 @@ impl Buffers {
     }
 }
 
+/// The problem of a server that sends more than answers.
+pub(crate) const UNASKED: &str = "the server sent bytes that answer nothing";
+
 /// The knowledge of the sequence number of the server's next packet. A number that is another one means that an answer is not the answer to
 /// the command that it is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +151,8 @@ enum Step {
     Next,
     /// A packet had another number: nothing more is read.
     Lost,
+    /// Bytes were there that answer nothing when a command was sent. They would be taken for its answer, so nothing is read.
+    Stray,
 }
 
 /// Sends and receives packets. Output is buffered, and sent while an answer is awaited. So any number of commands may
@@ -228,9 +233,9 @@ impl Transport {
         self.has_long &= !is_last;
     }
 
-    /// Whether a packet had another number than the next one.
+    /// Whether nothing more is read, since what comes is not the answer to what was asked.
     pub(crate) fn is_out_of_step(&self) -> bool {
-        self.step == Step::Lost
+        matches!(self.step, Step::Lost | Step::Stray)
     }
 
     /// Whether bytes were received and not taken.
@@ -302,7 +307,8 @@ impl Transport {
     /// Fails if the input is longer than a packet may be, or no packet that may follow.
     fn check_pending(&self) -> io::Result<()> {
         if self.is_out_of_step() {
-            return Err(io::Error::other("the server's packets are out of order"));
+            let problem = if self.step == Step::Stray { UNASKED } else { "the server's packets are out of order" };
+            return Err(io::Error::other(problem));
         }
         if self.buffers.pending.len() > self.most_bytes {
             return Err(io::Error::other(response_limit::exceeded("a packet of the server", self.most_bytes)));
@@ -338,8 +344,11 @@ impl Transport {
         }
     }
 
-    /// Begins a new exchange, whose sequence numbers start at 0.
-    pub(crate) fn restart(&mut self) {
+    /// Begins a new exchange, whose sequence numbers start at 0. `is_alone`: no other command is under way.
+    pub(crate) fn restart(&mut self, is_alone: bool) {
+        if is_alone && self.has_input() {
+            self.step = Step::Stray;
+        }
         self.sequence = 0;
     }
 
@@ -397,6 +406,7 @@ impl Transport {
             Step::First => number == 1 || self.has_long,
             Step::Login => true,
             Step::Lost => false,
+            Step::Stray => return false,
         };
         if !is_expected {
             self.step = Step::Lost;

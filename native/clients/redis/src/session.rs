@@ -116,8 +116,8 @@ impl Session {
     /// Handles this many bytes received into the buffer: appends the results that they complete to the frame.
     ///
     /// # Errors
-    /// [`Error::Engine`] if the server does not speak the protocol, or sends a reply that the command can't have, [`Error::TooLarge`] beyond the limit, [`Error::Connection`] behind a
-    /// DISCARD that the server refused. The session is unusable then.
+    /// [`Error::Engine`] if the server does not speak the protocol, or sends a reply that the command can't have, [`Error::TooLarge`]
+    /// beyond the limit, [`Error::Connection`] behind a DISCARD that the server refused. The session is unusable then.
     pub fn received(&mut self, bytes: usize, frame: &mut Frame) -> Result<()> {
         self.replies.received(bytes);
         let mut is_open = false;

@@ -15,10 +15,11 @@ const DEFAULT_PORT: u16 = 6379;
 /// The most bytes of a reply without its framing, unless the URL sets them: the limit of Redis for one value.
 pub const MOST_BYTES: usize = 512 << 20;
 
-/// A server's URL: `redis://[[user]:password@]host[:port][,host[:port]...][/database]`, `rediss://...` over TLS, and `redis+unix:///path` or
-/// `unix:///path` with `?db=`, `&user=`, `&password=`. With `?cluster=true` the server is one of a cluster, with `?cluster=false` it
-/// is used alone. Otherwise the server is asked. Several hosts are servers of a cluster: any of them that answers tells the others. `?tls-ca=/file.pem` names the certificate authorities to trust instead of the
-/// system's ([`Trust::of_words`]). `?max-response-bytes=` is the most bytes of a reply. Passwords are never shown.
+/// A server's URL: `redis://[[user]:password@]host[:port][,host[:port]...][/database]`, `rediss://...` over TLS, and
+/// `redis+unix:///path` or `unix:///path` with `?db=`, `&user=`, `&password=`. With `?cluster=true` the server is one of a cluster,
+/// with `?cluster=false` it is used alone. Otherwise the server is asked. Several hosts are servers of a cluster: any of them that
+/// answers tells the others. `?tls-ca=/file.pem` names the certificate authorities to trust instead of the system's
+/// ([`Trust::of_words`]). `?max-response-bytes=` is the most bytes of a reply. Passwords are never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     /// The place of the server, the first one if there are several.

@@ -356,8 +356,8 @@ impl Engine for EmbeddedEngine {
     }
 }
 
-/// Runs a statement of this text to its end, and returns the number of rows that it changed or, for `CREATE TABLE ... AS`, stored. Rows that the
-/// statement returns are discarded.
+/// Runs a statement of this text to its end, and returns the number of rows that it changed or, for `CREATE TABLE ... AS`, stored.
+/// Rows that the statement returns are discarded.
 fn run_command(statement: &Prepared, text: &str, cancel: &CancelToken) -> Result<u64> {
     let kind = statement.kind();
     if statement.is_transaction() {

@@ -231,17 +231,16 @@ impl FlightEngine {
         Ok(tables)
     }
 
-    /// The definition of a table, and whether it tells which columns may hold NULL: a result of SQL need not.
-    fn described(&self, name: &str) -> Result<(TableDefinition, bool)> {
-        let path = self.place(name)?;
-        let (mut tables, by_metadata) = match self.tables(Some(&path), true) {
+    /// The definition of the table `name` at a place, and whether it tells which columns may hold NULL: a result of SQL need not.
+    fn described(&self, name: &str, path: &TablePath) -> Result<(TableDefinition, bool)> {
+        let (mut tables, by_metadata) = match self.tables(Some(path), true) {
             Ok(tables) => {
                 let schemas = tables.into_iter().map(|(_, schema)| schema_of(schema));
                 (schemas.collect::<Result<Vec<_>>>()?, true)
             }
             Err(Error::Unsupported(_)) => {
-                let names = self.names_by_sql(Some(&path))?;
-                let schemas = names.iter().map(|_| self.schema_by_sql(&path).map(Some));
+                let names = self.names_by_sql(Some(path))?;
+                let schemas = names.iter().map(|_| self.schema_by_sql(path).map(Some));
                 (schemas.collect::<Result<Vec<_>>>()?, false)
             }
             Err(error) => return Err(error),
@@ -387,7 +386,7 @@ impl Engine for FlightEngine {
     }
 
     fn describe_table(&self, name: &str) -> Result<TableDefinition> {
-        self.described(name).map(|(table, _)| table)
+        self.described(name, &self.place(name)?).map(|(table, _)| table)
     }
 
     fn list_tables(&self) -> Result<Vec<String>> {
@@ -408,14 +407,15 @@ impl Engine for FlightEngine {
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
         table.validate()?;
-        let (mut stored, tells_nulls) = self.described(&table.name)?;
+        let path = self.place(&table.name)?;
+        let (mut stored, tells_nulls) = self.described(&table.name, &path)?;
         if !tells_nulls {
             for (stored, given) in stored.columns.iter_mut().zip(&table.columns) {
                 stored.nullable = given.nullable;
             }
         }
         stored.check_columns(table, Column::to_sql)?;
-        Ok(Box::new(FlightIngest::begin(&self.channel, self.place(&table.name)?, table)?))
+        Ok(Box::new(FlightIngest::begin(&self.channel, path, table)?))
     }
 
     /// Takes one statement that reads.

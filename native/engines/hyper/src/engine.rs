@@ -86,8 +86,8 @@ impl HyperEngine {
         lock(&self.live).address.clone()
     }
 
-    /// The connections. If the server of this process has ended, the connections to a new one. A database without a file has ended with its server.
-    /// The call that finds this out fails, so that no caller takes the new database for the old one.
+    /// The connections. If the server of this process has ended, the connections to a new one. A database without a file has ended with
+    /// its server. The call that finds this out fails, so that no caller takes the new database for the old one.
     fn live(&self) -> Result<Arc<Live>> {
         let mut live = lock(&self.live);
         if let Some((file, login)) = &self.own

@@ -41,7 +41,8 @@ const MOST_READ_BYTES: usize = 1 << 20;
 /// Maximum payload of one `CopyData` message to the server, in bytes. The server refuses packets beyond 150 MiB.
 const MAX_PAYLOAD: usize = 16 << 20;
 
-/// The SQLSTATE of a refused login. It is also the one of a file that hyperd may not open, and after the login the one of a missing privilege.
+/// The SQLSTATE of a refused login. It is also the one of a file that hyperd may not open, and after the login the one of a missing
+/// privilege.
 const REFUSED_LOGIN: &str = "42501";
 
 /// The user of a server that has no other users.

@@ -271,9 +271,9 @@ fn statements_run_side_by_side() {
     open("hyper:?transport=grpc-sync").unwrap().check().unwrap();
 }
 
-/// The types of the server that are not ours, with a value, our type, and values to insert: one that fits, and one that does not.
 type OtherType = (&'static str, &'static str, SqlType, Option<(&'static str, &'static str)>);
 
+/// The types of the server that are not ours, with a value, our type, and values to insert: one that fits, and one that does not.
 const OTHER_TYPES: [OtherType; 10] = [
     ("VARCHAR(3)", "'ab'", SqlType::Text, Some(("äöü", "äöüß"))),
     ("CHAR(3)", "'ab'", SqlType::Text, Some(("ä", "äöüß"))),
