@@ -67,11 +67,18 @@ impl FlightIngest {
 
     fn put(&mut self, batch: &RecordBatch) -> Result<()> {
         check_batch(&self.schema, batch, self.rows)?;
-        let Some(call) = &mut self.call else { return Err(Error::Closed("the insert that failed")) };
+        let Some(Call { sender, answer }) = &mut self.call else { return Err(Error::Closed("the insert that failed")) };
         let parts = self.writer.write(batch)?;
-        if runtime().block_on(call.sender.send(Ok(parts))).is_err() {
-            // The server has answered before the end of the rows: it refuses the insert.
-            let answer = runtime().block_on(&mut call.answer);
+        let ended = runtime().block_on(async {
+            tokio::select! {
+                biased;
+                sent = sender.send(Ok(parts)) => if sent.is_ok() { None } else { Some((&mut *answer).await) },
+                // A server that takes no more rows leaves no room for these, also after its time-out.
+                answer = &mut *answer => Some(answer),
+            }
+        });
+        if let Some(answer) = ended {
+            // The server has answered before the end of the rows, or not in time: it refuses the insert.
             self.call = None;
             let error = engine_error("the server ended the insert before its end");
             return Err(answer.map_err(|error| Error::Internal(error.to_string()))?.err().unwrap_or(error));
