@@ -1,5 +1,6 @@
 /** vitest's reporter for `run-tests.mjs`. It writes the result of a run, as JSON, to the file that `BOUNDARY_BENCH_RESULT` names. */
 import { writeFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
 import type { Counts, Failure, PassedTests } from './test-report.mjs';
@@ -44,8 +45,9 @@ function failuresOf(module: TestModule): readonly Failure[] {
   );
 }
 
-function failure(test: string, errors: readonly { readonly message: string; readonly stack?: string }[]): Failure {
-  return { test, why: errors.map(({ message, stack }) => stack ?? message).join('\n') };
+function failure(test: string, errors: readonly (SerializedError & { readonly diff?: string })[]): Failure {
+  const lines = errors.flatMap(({ message, stack, diff }) => [stack ?? message, ...(diff === undefined ? [] : [diff])]);
+  return { test, why: stripVTControlCharacters(lines.join('\n')) };
 }
 
 /** The full names of the tests of a file that passed. A name that another test of the file has is none. */

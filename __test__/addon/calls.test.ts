@@ -80,7 +80,7 @@ describe.each([
       expect(await codeOf(() => Kv.open(url))).toBe('BB_INVALID_ARGUMENT');
       expect(await codeOf(() => Sql.open(url))).toBe('BB_INVALID_ARGUMENT');
     }
-    expect(await codeOf(() => Kv.open(`redis://${NOWHERE}`))).toBe('BB_ENGINE');
+    expect(await codeOf(() => Kv.open(`redis://${NOWHERE}`))).toBe('BB_CONNECTION');
     expect(await codeOf(() => Sql.open(`mysql://${NOWHERE}`))).toBe('BB_CONNECTION');
     expect(await codeOf(() => Http.open(`http://${NOWHERE}`))).toBe('BB_CONNECTION');
   });

@@ -115,16 +115,6 @@ describe('run', () => {
     expect(await readFile(join(cwd, 'out', 'run.md'), 'utf8')).toContain('# Boundary Bench');
   });
 
-  it.each([
-    ['10_000', 10_000],
-    ['10000', 10_000],
-    ['10k', 10_000],
-    ['0.01M', 10_000],
-  ])('understands %s rows', async (text, rows) => {
-    await cli(['run', '--rows', text, ...ONCE, '--lane', 'forwards', '--quiet', '--out', 'out']);
-    expect((await readOut('out')).records[0]!.rows).toBe(rows);
-  });
-
   it('prints the tables, too, if they are asked for, no wider than COLUMNS', async () => {
     const { stdout } = await cli(['run', '5K', ...QUICK, '--tables', '--out', 'out'], { env: { COLUMNS: '60' } });
     expect(stdout).toContain('Hardware / software');

@@ -90,6 +90,15 @@ describe('a shard that is killed', () => {
     while (failures.length < 20) await sleep(5);
     over.abort();
     await asking;
+    using found = await client.multiGet(KEYS);
+    expect(() => found.assertAll()).toThrow(`shard 1 of ${SHARDS}`);
+    let read = 0;
+    const scan = async (): Promise<void> => {
+      for await (const chunk of client.scan()) read += chunk.rowCount;
+    };
+    await expect(scan()).rejects.toMatchObject(broken);
+    expect(read).toBe(Array.from({ length: ROWS }, (_, key) => key).filter((key) => shardOf(key, SHARDS) !== 1).length);
+    await expect(client.populate(ROWS, { replace: true })).rejects.toMatchObject(broken);
     await expect(client.put(rowOf(keyOf(1)))).rejects.toMatchObject(broken);
     await expect(client.aggregate({ column: 'key' })).rejects.toMatchObject(broken);
     await expect(client.describe()).rejects.toMatchObject(broken);

@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClientReadableStream } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 
 import { ShardClient } from '../../src/index.js';
 import { expectedOf, packedRows } from '../../src/families/hybrid/data.js';
 import { readAll } from '../../src/families/hybrid/input.js';
 import { HybridSums } from '../../src/families/hybrid/reads.js';
-import { Reflection } from './reflected.js';
 import { DataFolder, ShardServers, memoryOf } from './shard-process.js';
 
 const MEBIBYTE = 1 << 20;
@@ -52,23 +50,6 @@ describe.skipIf(process.platform !== 'linux')('a scan that is not read', () => {
     expect(read).toBeLessThan(MANY);
     while (await take());
     expect(read).toBe(MANY);
-  });
-
-  it('waits for grpc-js too', async () => {
-    await using servers = await ShardServers.start(1);
-    await using filling = await ShardClient.connect(servers.urls);
-    await filling.populate(MANY);
-    const client = await new Reflection(servers.urls[0]!).clientOf('boundary_bench.shards.v1.ShardService');
-    const here = await settled(() => memoryOf(process.pid));
-    const scan = (client['Scan'] as unknown as Function).call(client, {}) as ClientReadableStream<unknown>;
-    const messages = scan[Symbol.asyncIterator]();
-    await messages.next();
-    expect((await settled(() => memoryOf(process.pid))) - here).toBeLessThan(MOST_ON_THE_WAY);
-    let count = 1;
-    while ((await messages.next()).done !== true) count += 1;
-    // One message for each 4096 rows, one for the schema and one for the end.
-    expect(count).toBe(Math.ceil(MANY / 4096) + 2);
-    client.close();
   });
 });
 

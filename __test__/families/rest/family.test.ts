@@ -328,23 +328,6 @@ describe('the rest family', () => {
       await family.close();
     }
   }, 300_000);
-
-  it('ends an aborted sample', async () => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { rest: server.url },
-      operations: 20,
-      connections: [1],
-      batch: [1],
-    };
-    const planned = restFamily.plan(options).find(({ cell }) => cell.workload === 'pkread' && cell.side === 'napi')!;
-    const family = await restFamily.open(options, [planned]);
-    const cell = await family.openCell(planned);
-    await expect(cell.sample(stopwatch, AbortSignal.abort())).rejects.toMatchObject({ code: 'BB_ABORTED' });
-    await cell.close();
-    await family.close();
-  });
 });
 
 it('skips the cells of HTTP/2 if the server speaks HTTP/1.1 alone', async () => {

@@ -193,32 +193,6 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
     expect(tables.rows()).toEqual([]);
   });
 
-  test('the two languages expect the same', async () => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { mysql: url },
-      operations: 130,
-      connections: [1, 7],
-      batch: [1, 32],
-    };
-    const cells = sqlFamily.plan(options).filter(({ cell }) => cell.side === 'rust' && cell.driver === undefined);
-    const family = await sqlFamily.open(options, cells);
-    for (const planned of cells) {
-      const { cell } = planned;
-      const opened = await family.openCell(planned);
-      const { rows, sums } = await opened.sample(stopwatch, new AbortController().signal);
-      expect({ id: cell.id, rows, ...sums, doubles: Math.round(Number(sums['doubles']) * 10) }).toEqual({
-        id: cell.id,
-        rows: opened.expected.rows,
-        ...opened.expected.sums,
-        doubles: Math.round(Number(opened.expected.sums['doubles']) * 10),
-      });
-      await opened.close();
-    }
-    await family.close();
-  }, 300_000);
-
   test('a row that is missing is seen, a sample can be aborted, and the limits of the server are reported', async () => {
     const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, connections: [1], batch: [1] };
     const [planned] = sqlFamily

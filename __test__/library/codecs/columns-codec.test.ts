@@ -38,13 +38,6 @@ test('the encodings of other implementations are read', () => {
   }
 });
 
-test('tags that are there twice are refused', () => {
-  const text = (text: string) => [0xa0 | text.length, ...Buffer.from(text)];
-  const twice = [...text('a'), ...text('1'), ...text('a'), ...text('2')];
-  const bytes = Uint8Array.of(0x81, ...text('tags'), 0x82, ...twice);
-  expect(() => decodeColumns(bytes)).toThrow('MessagePack, byte 6: the tag "a" is there twice');
-});
-
 test('more timestamps than values, and a second batch, are refused also by a decoder that has no memory yet', () => {
   const text = (text: string) => [0xa0 | text.length, ...Buffer.from(text)];
   const names = [...text('measurement'), ...text('m'), ...text('field'), ...text('v')];

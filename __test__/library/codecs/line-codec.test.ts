@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { addon } from '../../../src/addon.js';
 import { encodeLines, LineEncoder, LineParser, parseLines, type Precision } from '../../../src/index.js';
 import { lineProtocol } from '../../../src/clients/line-protocol.js';
 
@@ -108,13 +107,6 @@ test('the precision is one of the units of InfluxDB, and others are refused', ()
     expect(time(precision), precision).toBe(-3n * unit);
     // The unit applies to timestamps, not to `now`.
     expect(time(precision, 5), precision).toBe(5_000_000n);
-    const most = (2n ** 63n - 1n) / unit;
-    expect(parseLines(`m v=1 ${most}`, { precision }).timestamps[0]).toBe(most * unit);
-    for (const outside of [most + 1n, -most - 2n]) {
-      expect(() => parseLines(`m v=1 ${outside}`, { precision }), precision).toThrow(
-        /is no 64-bit number|is no timestamp/,
-      );
-    }
   }
   for (const precision of ['', ' ', 'foo', 'MS', 'd', 'nanosecond', 'toString']) {
     expect(() => time(precision), precision).toThrow(`the precision "${precision}" is unknown; use ns`);
@@ -135,53 +127,6 @@ test('the time of lines without one is exact, or refused', () => {
   for (const wrong of [null, '5', 5n, new Date(0)]) {
     expect(() => now(wrong as never)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
   }
-});
-
-test('a tag or a field that is there twice is refused, and tags have any order', () => {
-  for (const line of ['m,a=1,a=2 v=1', 'm,a=1,a=1 v=1', 'm,a=1,b=2,a=2 v=1', 'm,\\a=1,\\a=2 v=1']) {
-    expect(() => parseLines(line), line).toThrow(/line 1, column [0-9]+: the tag ".*" is there twice/);
-  }
-  expect(() => parseLines('m,a=1 v=1,w=2,v=1')).toThrow('line 1, column 15: the field "v" is there twice');
-  const parsed = parseLines('m,a=1,b=2 v=1\nm,b=2,a=1 v=2\nm,b=1,a=2 v=3');
-  expect(parsed.series.map(({ tags }) => tags)).toEqual([
-    { a: '1', b: '2' },
-    { a: '2', b: '1' },
-  ]);
-  expect(parsed.tables[0]?.seriesOf).toEqual(Uint32Array.of(0, 0, 1));
-  const twice = [
-    ['a', '1'],
-    ['b', '2'],
-    ['a', '3'],
-  ].flat();
-  for (const make of [addon.linesEncoder, addon.columnsEncoder, addon.rowsEncoder]) {
-    expect(() => make('m', twice, 'v')).toThrow('the tag "a" is there twice');
-  }
-});
-
-test('lines may end as on Windows', () => {
-  const parsed = parseLines(
-    'm,host=a v=1.5,ok=t,s="x" 1\r\nm,host=a v=2,ok=f,s="y\r\n" 2\r\n\r\n# comment\r\nm,host=a v=3\r\n',
-    {
-      now: 0,
-    },
-  );
-  expect(parsed.series).toEqual([{ measurement: 'm', tags: { host: 'a' } }]);
-  expect(parsed.tables.map(({ fields }) => fields)).toEqual([
-    { v: Float64Array.of(1.5, 2), ok: [true, false], s: ['x', 'y\r\n'] },
-    { v: Float64Array.of(3) },
-  ]);
-  expect(parsed.timestamps).toEqual(BigInt64Array.of(1n, 2n, 0n));
-  expect(() => parseLines('m v=1 1\rm v=2 2\r')).toThrow('line 1, column 8: a carriage return may stand only before');
-  expect(() => parseLines('m,host=a\r v=1')).toThrow('a carriage return may stand only before');
-});
-
-test('a byte order mark is named', () => {
-  const bytes = Buffer.from('m v=1');
-  for (const body of ['\ufeffm v=1', '\ufeff# x\nm v=1', Buffer.concat([Buffer.of(0xef, 0xbb, 0xbf), bytes])]) {
-    expect(() => parseLines(body)).toThrow('line 1, column 1: a byte order mark');
-  }
-  expect(() => parseLines(Buffer.from('\ufeffm v=1', 'utf16le'))).toThrow('the byte order mark of UTF-16');
-  expect(() => encodeLines({ measurement: '\ufeffm', field: 'v' }, Float64Array.of(1))).toThrow('byte order mark');
 });
 
 test('errors have their place', () => {

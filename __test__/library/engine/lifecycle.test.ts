@@ -358,15 +358,3 @@ describe('signals', () => {
     }
   });
 });
-
-test('executed changes are there when the file is opened again', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
-  try {
-    const uri = `embedded:${join(folder, 'rows.duckdb')}`;
-    await (await withRows(uri, 1000)).close();
-    await using again = await connect(uri);
-    expect(await count(again)).toBe(1000);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});

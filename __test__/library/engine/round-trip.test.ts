@@ -258,9 +258,3 @@ describe.each(['memory:', 'embedded:'])('%s', (uri) => {
     expect(await stream[Symbol.asyncIterator]().next()).toEqual({ value: undefined, done: true });
   });
 });
-
-test('columns of the same name are all there', async () => {
-  await using connection = await connect();
-  const [row] = await connection.executeQuery('SELECT 1 AS a, 2 AS a, 3 AS b');
-  expect(Object.values(row!)).toEqual([1, 2, 3]);
-});

@@ -109,6 +109,13 @@ describe.each([
     expect(stager.rows).toBe(1);
   });
 
+  test('a decimal takes every bigint that it holds', () => {
+    const of = tableOf(SqlType.decimal(38, 0));
+    const stager = new RowStager(of, 10, generate);
+    for (const value of [2n ** 64n - 1n, 1n - 10n ** 38n]) stager.add([value]);
+    expect(readBack(stager, of)).toEqual([{ c: '18446744073709551615' }, { c: `-${'9'.repeat(38)}` }]);
+  });
+
   test('null and undefined are refused in NOT NULL columns', () => {
     const stager = new RowStager(tableOf(SqlType.int(), false), 10, generate);
     for (const row of [[null], [undefined], { c: null }, {}]) {

@@ -169,22 +169,6 @@ describe('parameters', () => {
     expect(() => typed('int' as never, 1)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
   });
 
-  test('of a type that the statement does not take are named', async () => {
-    await connection.execute('CREATE TABLE t (i INTEGER, d DATE)');
-    const insert = (parameters: ParameterInput[]) =>
-      connection.execute('INSERT INTO t VALUES ($1, $2)', { parameters });
-    await expect(insert(['seven', null])).rejects.toThrow('parameter 1: ');
-    await expect(insert([2 ** 40, null])).rejects.toThrow('parameter 1: ');
-    await expect(insert([1, Uint8Array.of(1)])).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
-    expect(await insert([7, new Date('2024-02-29')])).toBe(1);
-    expect(await connection.executeQuery('SELECT * FROM t')).toEqual([{ i: 7, d: 19782 }]);
-    // Several commands take no parameters.
-    await expect(connection.execute('DELETE FROM t; SELECT $1', { parameters: [1] })).rejects.toMatchObject({
-      code: 'BB_INVALID_ARGUMENT',
-    });
-    expect(await connection.executeQuery('SELECT i FROM t')).toHaveLength(1);
-  });
-
   test('are not for engines without SQL', async () => {
     await using plain = await connect('memory:');
     await plain.createTable(new TableDefinition('t', [{ name: 'x', type: SqlType.int() }]));
@@ -218,17 +202,6 @@ describe('prepared statements', () => {
     await using remove = await connection.prepare('DELETE FROM t WHERE id < $1');
     expect(await remove.execute([10])).toBe(10);
     expect(await remove.execute([10])).toBe(0);
-  });
-
-  test('a text that is no single statement with numbered parameters is refused', async () => {
-    for (const sql of ['', 'SELECT 1; SELECT 2', 'SELECT $name', 'SELECT $2', 'SELECT 1\0', 5 as never]) {
-      await expect(connection.prepare(sql)).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
-    }
-    await expect(connection.prepare('SELEKT')).rejects.toMatchObject({ code: 'BB_ENGINE' });
-    await using create = await connection.prepare('CREATE TABLE t (x INTEGER)');
-    await expect(create.executeQuery()).rejects.toMatchObject({ code: 'BB_UNSUPPORTED' });
-    expect(await create.execute()).toBe(0);
-    expect(await connection.listTables()).toEqual(['t']);
   });
 
   test('may be run many times at once, alongside streams that are not read', async () => {

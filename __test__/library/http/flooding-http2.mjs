@@ -1,6 +1,6 @@
-/** A server of HTTP/2 that answers a request by frames that end nothing, of the kind that `workerData` names, for ever. */
+/** A server of HTTP/2 that answers a request by pings, for ever. */
 import { createServer } from 'node:net';
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 
 const SETTINGS = 4;
 const HEADERS = 1;
@@ -15,13 +15,7 @@ function frame(type, flags, stream, payload) {
   return Buffer.concat([head, payload]);
 }
 
-const FLOODS = {
-  'interim responses': (stream) => frame(HEADERS, 4, stream, Buffer.from('\u0008\u0003100')),
-  pings: () => frame(6, 0, 0, Buffer.alloc(8)),
-  settings: () => frame(SETTINGS, 0, 0, Buffer.from([0, 3, 0, 0, 0, 100])),
-  priorities: (stream) => frame(2, 0, stream, Buffer.alloc(5)),
-  'unknown frames': (stream) => frame(99, 0, stream, Buffer.alloc(5)),
-};
+const flood = Buffer.concat(Array(500).fill(frame(6, 0, 0, Buffer.alloc(8))));
 
 const server = createServer((socket) => {
   let said = Buffer.alloc(0);
@@ -34,7 +28,6 @@ const server = createServer((socket) => {
       const type = said[at + 3];
       if (type === SETTINGS && !(said[at + 4] & ACK)) socket.write(frame(SETTINGS, ACK, 0, Buffer.alloc(0)));
       if (type !== HEADERS) continue;
-      const flood = Buffer.concat(Array(500).fill(FLOODS[workerData](said.readUInt32BE(at + 5))));
       const write = () => {
         while (!socket.destroyed && socket.write(flood));
       };

@@ -56,24 +56,6 @@ const REFUSED: [string, unknown][] = [
 ];
 
 describe('the headers of HttpClient', () => {
-  it("of a request override the client's headers with the same names", async () => {
-    const heads: string[] = [];
-    await using server = await startRawServer(({ head, answer }) => {
-      heads.push(head);
-      answer('');
-    });
-    await using client = new HttpClient(server.url, { headers: { authorization: 'a', 'x-a': '1' } });
-    const request = { path: '/', headers: { Authorization: 'b' } };
-    await client.request(request);
-    await client.requestMany([request]);
-    await (await client.stream(request)).close();
-    expect(heads).toHaveLength(3);
-    for (const head of heads) {
-      expect(head.match(/^authorization: .*$/gim)).toEqual(['Authorization: b']);
-      expect(head).toContain('x-a: 1');
-    }
-  });
-
   it('may be a thousand in a response, whose JSON may begin with a byte order mark', async () => {
     await using server = await startRawServer(({ answer }) => answer('\ufeff{"a":1}', 'x: y\r\n'.repeat(900)));
     await using client = new HttpClient(server.url);

@@ -64,28 +64,6 @@ describe('HttpClient over HTTP/2', () => {
     expect(heads).toMatchObject([{ 'x-a': 'c', 'x-b': 'b' }]);
   });
 
-  it.each([1, 10, 50, 100, 128])('keeps a burst to the %i streams that the server takes', async (most) => {
-    for (const how of ['at once', 'connected', 'after a request']) {
-      const executed: string[] = [];
-      await using server = await serve(most, (stream, path) => {
-        setTimeout(() => {
-          executed.push(path);
-          answer(stream, path);
-        }, 2);
-      });
-      const isConnected = how === 'connected';
-      await using client = isConnected
-        ? await HttpClient.connect(server.url, OPTIONS)
-        : new HttpClient(server.url, OPTIONS);
-      if (how === 'after a request') await client.request({ path: '/first' });
-      executed.length = 0;
-      const texts = (await burst(client, 300)).map((response) => response.text());
-      expect(texts).toEqual(Array.from({ length: 300 }, (_, index) => `/${index}`));
-      expect(new Set(executed).size).toBe(300);
-      expect(executed).toHaveLength(300);
-    }
-  });
-
   it('goes on with those that wait when the first of them is given up', async () => {
     const paths: string[] = [];
     await using server = await serve(1, (stream, path) => {

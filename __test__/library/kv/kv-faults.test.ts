@@ -209,58 +209,6 @@ describe('KvClient and servers that do what they like', () => {
     await client.close();
     server.close();
   });
-
-  test('the words with which a server refuses a connection are shown, whatever the URL has', async () => {
-    const words = [
-      'ERR max number of clients reached',
-      'DENIED Redis is running in protected mode because protected mode is enabled',
-      'LOADING Redis is loading the dataset in memory',
-      'NOAUTH Authentication required.',
-      "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
-    ];
-    for (const said of words) {
-      const server = await startScriptedRedis(
-        () => {},
-        false,
-        (socket) => void socket.end(`-${said}\r\n`),
-      );
-      for (const login of ['', '/3', ':geheim@', 'me:geheim@', ':geheim@ /3']) {
-        const [user = '', database = ''] = login.startsWith('/') ? ['', login] : login.split(' ');
-        const url = `${server.url.replace('//', `//${user}`)}${database}`;
-        await expect(KvClient.connect(url)).rejects.toMatchObject({
-          code: 'BB_ENGINE',
-          message: expect.stringContaining(said),
-        });
-      }
-      server.close();
-    }
-  });
-
-  test('a password that the server repeats is not shown', async () => {
-    const server = await startScriptedRedis(([name, ...args], socket) => {
-      socket.write(
-        `-ERR unknown command '${name}', with args beginning with: ${args.map((arg) => `'${arg}'`).join(' ')}\r\n`,
-      );
-    });
-    const error = await KvClient.connect(server.url.replace('//', '//me:ge%68eim@')).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'BB_ENGINE', message: expect.stringContaining("unknown command 'AUTH'") });
-    expect(String(error)).not.toContain('geheim');
-    server.close();
-  });
-
-  test('a script that runs or a user who may not PING does not keep a client from connecting', async () => {
-    for (const said of ['NOPERM this user has no permissions', 'BUSY Redis is busy running a script.', 'MISCONF x']) {
-      const server = await startScriptedRedis(
-        ([name], socket) => void socket.write(name === 'SCRIPT' ? '+OK\r\n' : `-${said}\r\n`),
-        false,
-        () => {},
-        `-${said}\r\n`,
-      );
-      await using client = await KvClient.connect(server.url);
-      expect((await client.pipeline().command('SCRIPT', 'KILL').execute()).value(0)).toBe('OK');
-      server.close();
-    }
-  });
 });
 
 describe.skipIf(lacks('redis'))('KvClient and ends of transactions that the server refuses', () => {

@@ -29,28 +29,4 @@ describe.skipIf(lacks('redis'))('KvClient and the threads of Node', () => {
     );
     expect({ status, output }).toEqual({ status: 0, output: 'null\n' });
   });
-
-  test('a worker ends in the middle of its calls, and others go on', () => {
-    const { status, output } = runModule(
-      server.url,
-      `import { Worker } from 'node:worker_threads';
-       const work = \`
-         import(\${JSON.stringify(${JSON.stringify(new URL('../../../dist/index.js', import.meta.url).href)})}).then(async ({ KvClient }) => {
-           const { parentPort } = await import('node:worker_threads');
-           const client = await KvClient.connect(${JSON.stringify(server.url)}, { connections: 4 });
-           await client.set('w', '1');
-           parentPort.postMessage('ready');
-           for (;;) await Promise.all(Array.from({ length: 100 }, () => client.mget(['w', 'x'])));
-         });\`;
-       const client = await KvClient.connect(url);
-       for (let round = 0; round < 10; round += 1) {
-         const worker = new Worker(work, { eval: true });
-         await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
-         await client.set('main', String(round));
-         await worker.terminate();
-       }
-       console.log(await client.getText('main'));`,
-    );
-    expect({ status, output }).toEqual({ status: 0, output: '9\n' });
-  });
 });

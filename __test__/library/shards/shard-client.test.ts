@@ -157,7 +157,7 @@ it('a client uses no memory that is shared or gone', async () => {
   const answer = client.multiGet(keys);
   structuredClone(keys, { transfer: [keys.buffer] });
   expect((await answer).found).toBe(2);
-  expect((await client.multiGet(keys)).length).toBe(0);
+  await expect(client.multiGet(keys)).rejects.toMatchObject(invalid);
   await expect(client.multiGet(new Int32Array(new SharedArrayBuffer(8)))).rejects.toMatchObject(invalid);
   await client.close();
 });
@@ -301,33 +301,6 @@ describe('clients of shards behind gRPC', () => {
     });
     client.close();
   });
-
-  it('name the shard that is gone, and give the rows of the others', async () => {
-    const own = await crossing.PrivateShards.start(SHARDS);
-    await using client = await ShardClient.connect(own.urls);
-    await client.populate(ROWS);
-    const javaScript = await GrpcShards.connect(own.urls);
-    await own.stopOne(1);
-    const keys = Int32Array.from({ length: 300 }, (_, key) => key);
-    const isThere = (key: number): boolean => shardOf(key, SHARDS) !== 1;
-    using rows = await client.multiGet(keys);
-    expect(rows.failures).toMatchObject([{ shard: 1, error: { code: 'BB_CONNECTION' } }]);
-    expect(rows.failures[0]!.error.message).toContain('shard 1 of 3 at http');
-    expect(() => rows.assertAll()).toThrow('shard 1 of 3');
-    expect([...keys].map((key) => rows.has(key))).toEqual([...keys].map(isThere));
-    const gone = keys.find((key) => !isThere(key))!;
-    await expect(client.get(gone)).rejects.toMatchObject({ code: 'BB_CONNECTION' });
-    await expect(javaScript.get(gone)).rejects.toMatchObject({ code: 'BB_CONNECTION' });
-    let read = 0;
-    const scan = async (): Promise<void> => {
-      for await (const chunk of client.scan()) read += chunk.rowCount;
-    };
-    await expect(scan()).rejects.toThrow('shard 1 of 3');
-    expect(read).toBe(Array.from({ length: ROWS }, (_, key) => key).filter(isThere).length);
-    await expect(client.populate(ROWS, { replace: true })).rejects.toThrow('shard 1 of 3');
-    javaScript.close();
-    await own.stop();
-  }, 120_000);
 
   it('keep the hash of every value', async () => {
     await using client = await ShardClient.connect(shards.urls);

@@ -28,15 +28,6 @@ describe('ShardClient and the threads of Node', () => {
   });
   afterAll(() => shards.stop());
 
-  test('an open client does not keep the process alive, a call under way does', () => {
-    const { status, output } = runModule(
-      shards.urls,
-      `const client = await ShardClient.connect(urls);
-       client.get(7).then((row) => console.log(row.key));`,
-    );
-    expect({ status, output }).toEqual({ status: 0, output: '7n\n' });
-  });
-
   test('a call begun when the loop has ended is answered', () => {
     const { status, output } = runModule(
       shards.urls,
@@ -44,30 +35,6 @@ describe('ShardClient and the threads of Node', () => {
        process.once('beforeExit', () => client.get(8).then((row) => console.log(row.key)));`,
     );
     expect({ status, output }).toEqual({ status: 0, output: '8n\n' });
-  });
-
-  test('a worker ends in the middle of its calls, and others go on', () => {
-    const work = `
-      import(${JSON.stringify(INDEX)}).then(async ({ ShardClient }) => {
-        const { parentPort } = await import('node:worker_threads');
-        const client = await ShardClient.connect(${JSON.stringify(shards.urls)}, { connections: 2 });
-        parentPort.postMessage('ready');
-        const keys = Float64Array.from({ length: 100 }, (_, key) => key);
-        for (;;) await Promise.all([...keys].map((key) => client.get(key)).concat(client.multiGet(keys)));
-      });`;
-    const { status, output } = runModule(
-      shards.urls,
-      `import { Worker } from 'node:worker_threads';
-       const client = await ShardClient.connect(urls);
-       for (let round = 0; round < 10; round += 1) {
-         const worker = new Worker(${JSON.stringify(work)}, { eval: true });
-         await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
-         await client.get(round);
-         await worker.terminate();
-       }
-       console.log((await client.get(9)).key);`,
-    );
-    expect({ status, output }).toEqual({ status: 0, output: '9n\n' });
   });
 
   test('more than the sockets take is sent when they take it', async () => {

@@ -234,36 +234,6 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     }
   });
 
-  test('the settings of a session last while rows are inserted, and its texts stay UTF-8', async () => {
-    await client.query('CREATE TABLE kept (id INT PRIMARY KEY, v LONGTEXT) ENGINE = InnoDB');
-    const rows = Array.from({ length: 20 }, (_, id) => [id, 'x'.repeat(100_000)]);
-    for (const extensions of ['on', 'off']) {
-      await using one = await SqlClient.connect(`${url}?extensions=${extensions}`, { connections: 1 });
-      await one.query('SET autocommit=0');
-      expect(await one.insertRows('kept', ['id', 'v'], rows)).toBe(20);
-      await one.query('ROLLBACK');
-      expect(await number('SELECT COUNT(*) FROM kept')).toBe(0);
-      await one.query('SET autocommit=1');
-      await one.query('LOCK TABLES kept WRITE');
-      expect(await one.insertRows('kept', ['id', 'v'], rows)).toBe(20);
-      await expect(
-        client.run([{ sql: 'SET lock_wait_timeout = 1' }, { sql: 'DELETE FROM kept' }]).then((done) => done.at(1)),
-      ).rejects.toThrow('1205');
-      await one.query('DELETE FROM kept');
-      await one.query('UNLOCK TABLES');
-      expect(await codeOf(one.query('SET NAMES latin1'))).toBe('BB_UNSUPPORTED');
-      expect(await codeOf(one.execute('SET character_set_client = latin1'))).toBe('BB_UNSUPPORTED');
-      const ran = await one.run([
-        { sql: 'SET CHARACTER SET latin1' },
-        { sql: "INSERT INTO kept VALUES (1, 'ü')" },
-        { sql: 'SET NAMES utf8mb4' },
-      ]);
-      expect(ran.errors.map(({ index, error }) => [index, error.code])).toEqual([[0, 'BB_UNSUPPORTED']]);
-      expect((await one.query('SELECT HEX(v) AS v FROM kept')).rows()).toEqual([{ v: 'C3BC' }]);
-      await one.query('DELETE FROM kept');
-    }
-  });
-
   test('calls under way at once are answered each with its own', async () => {
     for (const connections of [1, 3]) {
       await using few = await SqlClient.connect(url, { connections, int64: 'number' });
@@ -352,23 +322,4 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     expect(await codeOf(other.ping())).toBe('BB_CLOSED');
     await until('closing', false);
   });
-
-  test('a server killed in a batch is an error and no hang', async () => {
-    const doomed = await startMysql();
-    await using other = await SqlClient.connect(doomed.url, { connections: 2 });
-    const waiting = other.queryMany('SELECT SLEEP(?)', [[0], [20], [0]]);
-    await new Promise((next) => setTimeout(next, 300));
-    process.kill(doomed.processIds[0]!, 'SIGKILL');
-    const results = await waiting;
-    expect([results.error(0), results.error(1)?.code, results.error(2)?.code]).toEqual([
-      undefined,
-      'BB_CONNECTION',
-      'BB_CONNECTION',
-    ]);
-    // The port may take connections, and answer none, until the kernel has taken the process away.
-    const lost = ['BB_ENGINE', 'BB_CONNECTION', 'BB_TIMEOUT'];
-    expect(lost).toContain(await codeOf(other.ping()));
-    await doomed.stop();
-    expect(lost).toContain(await codeOf(other.ping()));
-  }, 60_000);
 });

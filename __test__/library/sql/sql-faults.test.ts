@@ -24,6 +24,15 @@ test('a connection that is reset behind its answer is not used again', async () 
   server.close();
 });
 
+test('calls are rejected whose server is gone, and does not come back', async () => {
+  const server = await startScriptedMysql(greeting(PLAIN), (_sql, socket) => void socket.destroy());
+  await using client = await SqlClient.connect(server.url, { connections: 2 });
+  server.close();
+  for (let call = 0; call < 2; call += 1) {
+    await expect(client.ping()).rejects.toMatchObject({ code: 'BB_CONNECTION' });
+  }
+});
+
 test('a result that comes faster than it is read leaves the event loop time for others', async () => {
   // The server has a thread of its own, so that the event loop of this one never waits for it.
   const server = new Worker(new URL('flooding-mysql.mjs', import.meta.url));

@@ -140,35 +140,6 @@ describe.skipIf(lacks('mysql'))('the session of a SqlClient', () => {
     await sql.ping();
   });
 
-  test('prepared statements read and write the database that USE has chosen', async () => {
-    await using sql = await client();
-    const read = 'SELECT DATABASE() AS d, (SELECT COUNT(*) FROM t WHERE v = ?) AS n';
-    const statement = await sql.prepare(read);
-    for (const database of ['test', 'other', 'test']) {
-      await sql.query(`USE ${database}`);
-      await sql.insertRows('t', ['v'], [[database]]);
-      await sql.executeBatch('INSERT INTO t VALUES (?)', [[database]]);
-      const row = { d: database, n: await value(admin, `SELECT COUNT(*) FROM ${database}.t`) };
-      const rows = [
-        (await sql.execute(read, [database])).rows(),
-        (await sql.queryMany(read, [[database]])).rows(),
-        (await statement.execute([database])).rows(),
-        (await sql.run([{ sql: 'SELECT 1' }, { sql: read, parameters: [database] }])).at(1).rows(),
-      ];
-      for (const each of rows) expect(each).toEqual([{ d: database, n: Number(row.n) }]);
-    }
-    const moved = await sql.run([
-      { sql: read, parameters: [''] },
-      { sql: 'USE other' },
-      { sql: read, parameters: [''] },
-    ]);
-    expect(moved.rows().map((row) => row['d'])).toEqual(['test', 'other']);
-    expect([
-      await value(admin, 'SELECT COUNT(*) FROM test.t'),
-      await value(admin, 'SELECT COUNT(*) FROM other.t'),
-    ]).toEqual([4n, 2n]);
-  });
-
   test('reads in a transaction and SET NAMES are sent ahead of their responses', async () => {
     const marked = (sent: Buffer): number => sent.toString('latin1').split('/*ahead*/').length - 1;
     const tap = await WireTap.start(url, marked);

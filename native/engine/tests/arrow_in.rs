@@ -13,7 +13,7 @@ use boundary_bench_engine::lanes::ipc::IpcReader;
 use boundary_bench_engine::table::{Column, SqlType, arrow_schema_of};
 use boundary_bench_kernel::Result;
 
-/// The bytes of a file that both languages' tests read.
+/// The bytes of a file that another program wrote; see `make.py` beside it.
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/../../__test__/fixtures/arrow/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }

@@ -235,6 +235,7 @@ fn a_type_without_a_counterpart_is_named_with_a_remedy() {
         (Arc::new(Int16Array::from(vec![1])), SqlType::Bool),
         (Arc::new(Int64Array::from(vec![1])), SqlType::Timestamp),
         (Arc::new(StringArray::from(vec!["a"])), SqlType::Bytes),
+        (Arc::new(LargeStringArray::from(vec!["a"])), SqlType::Int),
         (Arc::new(TimestampSecondArray::from(vec![0]).with_timezone("UTC")), SqlType::Date),
     ] {
         assert_eq!(convert(&array, &column(sql_type), 0).unwrap_err().code(), "BB_SCHEMA_MISMATCH", "{array:?}");

@@ -16,38 +16,6 @@ use boundary_bench_suite::requests::{RequestLane, RequestSpec};
 
 const ROWS: u64 = 5000;
 
-/// Three shards in this process, three behind gRPC, all filled.
-struct Shards {
-    locals: Vec<LocalStore>,
-    servers: Vec<ShardServer>,
-}
-
-impl Shards {
-    fn start() -> Self {
-        let locals = (0..3).map(|_| LocalStore::new(Arc::new(MemoryStore::new()) as Arc<dyn Store>)).collect();
-        let serve = |shard| ShardServer::start(&ShardOptions { shard, shards: 3, ..ShardOptions::default() }).unwrap();
-        let shards = Self { locals, servers: (0..3).map(serve).collect() };
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        let direct = shards.locals.iter().map(|local| ShardLocation::Direct(Arc::clone(local.store()))).collect();
-        let remote = shards.servers.iter().map(|server| ShardLocation::Remote(server.url())).collect();
-        for places in [direct, remote] {
-            runtime.block_on(async {
-                let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
-                client.populate(ROWS, false).await.unwrap();
-            });
-        }
-        shards
-    }
-
-    /// The name and URL of each setting: all shards direct, all behind gRPC, and mixed.
-    fn settings(&self) -> [(&'static str, String); 3] {
-        let direct: Vec<String> = self.locals.iter().map(LocalStore::place).collect();
-        let remote: Vec<String> = self.servers.iter().map(|server| server.url()).collect();
-        let hybrid = [&direct[..1], &remote[1..]].concat();
-        [("direct", direct.join(",")), ("grpc", remote.join(",")), ("hybrid", hybrid.join(","))]
-    }
-}
-
 fn spec(workload: &str, batch: u32, connections: u32, url: &str) -> FamilySpec {
     let lane = if batch == 1 { RequestLane::Call } else { RequestLane::Batch };
     let requests = RequestSpec {
@@ -69,42 +37,19 @@ fn spec(workload: &str, batch: u32, connections: u32, url: &str) -> FamilySpec {
 }
 
 #[test]
-fn every_cell_does_its_work_on_every_setting() {
-    let shards = Shards::start();
-    let cells = [
-        ("point_lookup", 1, 3),
-        ("multi_get", 1, 1),
-        ("multi_get", 7, 2),
-        ("multi_get", 1024, 1),
-        ("write", 1, 2),
-        ("write", 64, 1),
-        ("scan", 1, 1),
-        ("aggregate.push_down", 1, 1),
-        ("aggregate.pull", 1, 1),
-        ("populate", 1, 1),
-    ];
-    for (setting, url) in shards.settings() {
-        for (workload, batch, connections) in cells {
-            let cell = open_request_cell(&spec(workload, batch, connections, &url), &CancelToken::default()).unwrap();
-            for _ in 0..2 {
-                let sample = cell.sample(&CancelToken::default()).unwrap();
-                let difference = sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE);
-                assert_eq!(difference, None, "{workload} of {batch} by {connections} on {setting}");
-            }
-            cell.verify(&CancelToken::default()).unwrap();
-            cell.close().unwrap();
-        }
-    }
-}
-
-#[test]
 fn a_wrong_row_is_seen() {
-    let shards = Shards::start();
-    let [(_, url), ..] = shards.settings();
+    let store = || LocalStore::new(Arc::new(MemoryStore::new()) as Arc<dyn Store>);
+    let locals = [store(), store(), store()];
+    let places = locals.iter().map(|local| ShardLocation::Direct(Arc::clone(local.store()))).collect();
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
+        client.populate(ROWS, false).await.unwrap();
+    });
+    let url = locals.each_ref().map(LocalStore::place).join(",");
     let mut wrong = boundary_bench_shards::Row::made(0);
     wrong.payload[171] ^= 1;
     let shard = boundary_bench_shards::shard_of(0, 3) as usize;
-    shards.locals[shard].store().put(boundary_bench_shards::Columns::of_row(&wrong)).unwrap();
+    locals[shard].store().put(boundary_bench_shards::Columns::of_row(&wrong)).unwrap();
     let cell = open_request_cell(&spec("scan", 1, 1, &url), &CancelToken::default()).unwrap();
     assert_ne!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
 }

@@ -27,6 +27,14 @@ async fn client_of(name: &str) -> (Client, Url) {
     (client, url)
 }
 
+/// Clients of new databases: one with the extensions of `MariaDB`, and one without.
+async fn both_clients_of(name: &str) -> [(Client, Url); 2] {
+    let (with, url) = client_of(name).await;
+    let (_, other) = client_of(&format!("{name}_plain")).await;
+    let other = Url { extensions: false, ..other };
+    [(with, url), (Client::connect(&other).await.unwrap(), other)]
+}
+
 fn on_runtime(work: impl Future<Output = ()>) {
     LazyLock::force(&SERVER);
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(work);
@@ -58,23 +66,24 @@ async fn number(client: &Client, sql: &str) -> String {
 fn inserted_rows_belong_to_the_transaction_of_a_session_without_autocommit() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, _) = client_of("without_autocommit").await;
-        client.text("SET autocommit = 0").await.unwrap();
-        assert_eq!(insert(&client, &many_rows(19)).await.unwrap(), 20);
-        assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "20");
-        client.text("ROLLBACK").await.unwrap();
-        assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "0");
-        // All or none, with the rows before.
-        client.text("INSERT INTO t VALUES (100, '')").await.unwrap();
-        assert!(insert(&client, &many_rows(0)).await.unwrap_err().to_string().contains("1062"));
-        assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "1");
-        client.text("ROLLBACK").await.unwrap();
-        assert!(insert(&client, &many_rows(0)).await.unwrap_err().to_string().contains("1062"));
-        assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "0");
-        client.text("SET autocommit = 1").await.unwrap();
-        assert_eq!(insert(&client, &many_rows(19)).await.unwrap(), 20);
-        client.text("ROLLBACK").await.unwrap();
-        assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "20");
+        for (client, _) in both_clients_of("without_autocommit").await {
+            client.text("SET autocommit = 0").await.unwrap();
+            assert_eq!(insert(&client, &many_rows(19)).await.unwrap(), 20);
+            assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "20");
+            client.text("ROLLBACK").await.unwrap();
+            assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "0");
+            // All or none, with the rows before.
+            client.text("INSERT INTO t VALUES (100, '')").await.unwrap();
+            assert!(insert(&client, &many_rows(0)).await.unwrap_err().to_string().contains("1062"));
+            assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "1");
+            client.text("ROLLBACK").await.unwrap();
+            assert!(insert(&client, &many_rows(0)).await.unwrap_err().to_string().contains("1062"));
+            assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "0");
+            client.text("SET autocommit = 1").await.unwrap();
+            assert_eq!(insert(&client, &many_rows(19)).await.unwrap(), 20);
+            client.text("ROLLBACK").await.unwrap();
+            assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "20");
+        }
     });
 }
 
@@ -82,22 +91,23 @@ fn inserted_rows_belong_to_the_transaction_of_a_session_without_autocommit() {
 fn inserted_rows_leave_the_locks_of_tables() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, url) = client_of("with_locks").await;
-        let other = Client::connect(&url).await.unwrap();
-        other.text("SET SESSION lock_wait_timeout = 1").await.unwrap();
-        client.text("/* mine */ LOCK TABLES t WRITE").await.unwrap();
-        for (last, taken) in [(19, true), (0, false)] {
-            assert_eq!(insert(&client, &many_rows(last)).await.is_ok(), taken);
-            let refused = other.text("INSERT INTO t VALUES (200, '')").await.unwrap_err().to_string();
-            assert!(refused.contains("1205"), "{refused}");
-            assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "20");
-            assert_eq!(number(&client, "SELECT @@autocommit + 0").await, "1");
-            client.text("DELETE FROM t WHERE id = 19").await.unwrap();
-            client.text("INSERT INTO t VALUES (19, '')").await.unwrap();
+        for (client, url) in both_clients_of("with_locks").await {
+            let other = Client::connect(&url).await.unwrap();
+            other.text("SET SESSION lock_wait_timeout = 1").await.unwrap();
+            client.text("/* mine */ LOCK TABLES t WRITE").await.unwrap();
+            for (last, taken) in [(19, true), (0, false)] {
+                assert_eq!(insert(&client, &many_rows(last)).await.is_ok(), taken);
+                let refused = other.text("INSERT INTO t VALUES (200, '')").await.unwrap_err().to_string();
+                assert!(refused.contains("1205"), "{refused}");
+                assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "20");
+                assert_eq!(number(&client, "SELECT @@autocommit + 0").await, "1");
+                client.text("DELETE FROM t WHERE id = 19").await.unwrap();
+                client.text("INSERT INTO t VALUES (19, '')").await.unwrap();
+            }
+            client.text("UNLOCK TABLES").await.unwrap();
+            other.text("INSERT INTO t VALUES (200, '')").await.unwrap();
+            assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "21");
         }
-        client.text("UNLOCK TABLES").await.unwrap();
-        other.text("INSERT INTO t VALUES (200, '')").await.unwrap();
-        assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "21");
     });
 }
 
@@ -117,8 +127,12 @@ fn another_character_set_is_refused_and_texts_stay_what_they_are() {
             let refused = session.execute(sql, &[], |_| {}).await.err().unwrap();
             assert_eq!(boundary_bench_kernel::Error::from(refused).code(), "BB_UNSUPPORTED", "{sql}");
         }
-        client.text("SET NAMES utf8mb4").await.unwrap();
-        client.text("INSERT INTO t VALUES (1, 'ü漢🚀')").await.unwrap();
+        // The rest of a batch is run.
+        let batch = ["SET CHARACTER SET latin1", "INSERT INTO t VALUES (1, 'ü漢🚀')", "SET NAMES utf8mb4"];
+        let results = client.run(&batch_of(&batch.map(|sql| (sql, &[][..])))).await.unwrap();
+        let code = boundary_bench_kernel::Error::code;
+        let codes: Vec<_> = results.requests.iter().map(|request| request.error.as_ref().map(code)).collect();
+        assert_eq!(codes, [Some("BB_UNSUPPORTED"), None, None]);
         assert_eq!(number(&client, "SELECT HEX(v) FROM t").await, "C3BCE6BCA2F09F9A80");
         let uri = url.secret_text();
         let refused = tokio::task::spawn_blocking(move || {

@@ -3,7 +3,7 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
 use boundary_bench_kernel::Error;
@@ -113,16 +113,6 @@ async fn kinds_of_replies_that_were_not_asked_for_are_refused_and_not_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_that_is_raised_lets_more_through() {
-    let reply = [b"$2000000\r\n", vec![b'x'; 2_000_000].as_slice(), b"\r\n"].concat();
-    let url = answering(&reply, b"");
-    for (bytes, expected) in [(1_000_000, Err("BB_TOO_LARGE")), (3_000_000, Ok(()))] {
-        let answer = ask(&format!("{url}&max-response-bytes={bytes}"), None).await;
-        assert_eq!(answer.map(|length| assert!(length > 2_000_000)).map_err(|error| error.code()), expected);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn what_is_announced_takes_no_memory_before_it_comes() {
     let announced: [&[u8]; 2] = [b"$4294967296\r\nabc", b"*200000000\r\n$400000000\r\nabc"];
     for said in announced {
@@ -146,6 +136,61 @@ async fn a_server_that_accepts_and_says_nothing_is_given_up() {
     );
     for error in [silent.0, silent.1, silent.2] {
         assert_eq!(error.unwrap().code(), "BB_TIMEOUT");
+    }
+}
+
+/// The address of a server that refuses each connection by these words, before it is asked for anything.
+fn refusing(said: &'static str) -> String {
+    let url = serve(move |mut stream| {
+        let _ = write!(stream, "-{said}\r\n");
+        let _ = stream.shutdown(Shutdown::Write);
+        while hear(&mut stream) {}
+    });
+    url.replace("redis://", "").replace("?cluster=false", "")
+}
+
+async fn refusal(url: &str) -> String {
+    let error = KvClient::connect(url.parse().unwrap(), KvOptions::default()).await.unwrap_err();
+    assert_eq!(error.code(), "BB_CONNECTION", "{error}");
+    error.to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_words_with_which_a_server_refuses_a_connection_are_shown_whatever_the_url_has() {
+    for said in [
+        "ERR max number of clients reached",
+        "DENIED Redis is running in protected mode because protected mode is enabled",
+        "LOADING Redis is loading the dataset in memory",
+        "NOAUTH Authentication required.",
+        "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    ] {
+        let address = refusing(said);
+        for url in [
+            format!("redis://{address}"),
+            format!("redis://{address}/3"),
+            format!("redis://:geheim@{address}"),
+            format!("redis://me:geheim@{address}"),
+            format!("redis://:geheim@{address}/3"),
+        ] {
+            let text = refusal(&url).await;
+            assert!(text.contains(said) && !text.contains("geheim"), "{text}");
+        }
+    }
+    // Nor is a password that the server repeats.
+    for (said, shown) in [
+        ("ERR unknown command 'AUTH', with args beginning with: 'me' 'geheim'", "unknown command 'AUTH'"),
+        ("ERR what is AUTH me geheim?", "ERR what is AUTH me ***?"),
+    ] {
+        let text = refusal(&format!("redis://me:ge%68eim@{}", refusing(said))).await;
+        assert!(text.contains(shown) && !text.contains("geheim"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_that_runs_or_a_user_who_may_not_ping_keeps_no_client_from_connecting() {
+    for said in ["NOPERM this user has no permissions", "BUSY Redis is busy running a script.", "MISCONF x"] {
+        let url = serve(move |mut stream| while hear(&mut stream) && write!(stream, "-{said}\r\n").is_ok() {});
+        drop(common::client(&url.replace("?cluster=false", "")).await);
     }
 }
 

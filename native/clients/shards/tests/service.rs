@@ -135,6 +135,18 @@ async fn a_scan_that_nobody_reads_stands_still_and_ends_with_its_reader() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scan_has_a_message_for_its_schema_one_for_each_block_and_one_for_its_end() {
+    let mut served = Served::new(Arc::new(MemoryStore::new())).await;
+    served.sharded(None).await.populate(10_000, false).await.unwrap();
+    let mut scan = served.client.scan(ScanRequest {}).await.unwrap().into_inner();
+    let mut messages = 0;
+    while scan.message().await.unwrap().is_some() {
+        messages += 1;
+    }
+    assert_eq!(messages, 10_000_usize.div_ceil(BLOCK_ROWS) + 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_population_waits_for_the_store() {
     let store = Endless { is_slow: true, ..Endless::default() };
     let taken = Arc::clone(&store.taken);
@@ -210,25 +222,28 @@ async fn a_scan_ends_at_its_deadline() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_that_are_too_large_or_wrong_are_refused() {
-    let mut served = Served::new(Arc::new(MemoryStore::new())).await;
-    let client = &mut served.client;
-    let rows = vec![0; 200 * 21_000].into();
-    let status = client.put_many(PutManyRequest { rows }).await.unwrap_err();
-    assert_eq!(status.code(), Code::OutOfRange, "{status:?}");
-    let status = client.multi_get(MultiGetRequest { keys: vec![0; 25_000] }).await.unwrap_err();
-    assert_eq!(status.code(), Code::InvalidArgument);
-    assert_eq!(status.metadata().get("bb-code").unwrap(), "BB_INVALID_ARGUMENT");
-    assert_eq!(status.metadata().get("bb-shard").unwrap(), "0");
-    for rows in [vec![0; 199], vec![0; 201]] {
-        let status = client.put_many(PutManyRequest { rows: rows.into() }).await.unwrap_err();
-        assert!(status.message().contains("no whole rows"), "{status:?}");
+    let options = ShardOptions { shard: 1, shards: 2, ..ShardOptions::default() };
+    let server = ShardServer::serve(&options, Arc::new(MemoryStore::new())).unwrap();
+    let mut client = ShardServiceClient::connect(server.url()).await.unwrap();
+    let packed = |bytes: usize| PutManyRequest { rows: vec![0; bytes].into() };
+    // gRPC itself refuses this message, without a code of ours.
+    let status = client.put_many(packed(200 * 21_000)).await.unwrap_err();
+    assert!(status.code() == Code::OutOfRange && status.metadata().get("bb-code").is_none(), "{status:?}");
+    let mut short: boundary_bench_shards::proto::Row = (&Row::made(1)).into();
+    short.payload = short.payload.slice(1..);
+    for (refused, words) in [
+        (client.multi_get(MultiGetRequest { keys: vec![0; 25_000] }).await.err(), "fit into an answer"),
+        (client.put_many(packed(199)).await.err(), "no whole rows"),
+        (client.put_many(packed(201)).await.err(), "no whole rows"),
+        (client.put(PutRequest { row: None }).await.err(), "row"),
+        (client.put(PutRequest { row: Some(short) }).await.err(), "171 bytes"),
+        (client.aggregate(AggregateRequest::default()).await.err(), "column"),
+    ] {
+        let status = refused.unwrap();
+        assert!(status.code() == Code::InvalidArgument && status.message().contains(words), "{status:?}");
+        assert_eq!(status.metadata().get("bb-code").unwrap(), "BB_INVALID_ARGUMENT");
+        assert_eq!(status.metadata().get("bb-shard").unwrap(), "1");
     }
-    assert_eq!(client.put(PutRequest { row: None }).await.unwrap_err().code(), Code::InvalidArgument);
-    let mut row: boundary_bench_shards::proto::Row = (&Row::made(1)).into();
-    row.payload = row.payload.slice(1..);
-    let status = client.put(PutRequest { row: Some(row) }).await.unwrap_err();
-    assert!(status.message().contains("171 bytes"), "{status:?}");
-    assert_eq!(client.aggregate(AggregateRequest::default()).await.unwrap_err().code(), Code::InvalidArgument);
     // The server still answers.
     assert!(client.get(GetRequest { key: 1 }).await.unwrap().into_inner().row.is_none());
 }
@@ -282,9 +297,13 @@ async fn health_and_reflection_answer() {
     let served = Served::new(Arc::new(MemoryStore::new())).await;
     let channel = Channel::from_shared(served.server.url()).unwrap().connect().await.unwrap();
     let mut health = tonic_health::pb::health_client::HealthClient::new(channel.clone());
-    let service = "boundary_bench.shards.v1.ShardService".to_owned();
-    let health = health.check(tonic_health::pb::HealthCheckRequest { service: service.clone() }).await.unwrap();
-    assert_eq!(health.into_inner().status(), tonic_health::pb::health_check_response::ServingStatus::Serving);
+    let name = "boundary_bench.shards.v1.ShardService";
+    let check = |service: &str| tonic_health::pb::HealthCheckRequest { service: service.to_owned() };
+    for service in ["", name] {
+        let health = health.check(check(service)).await.unwrap().into_inner();
+        assert_eq!(health.status(), tonic_health::pb::health_check_response::ServingStatus::Serving);
+    }
+    assert_eq!(health.check(check("none")).await.unwrap_err().code(), Code::NotFound);
 
     let mut reflection = tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient::new(channel);
     let ask = tonic_reflection::pb::v1::ServerReflectionRequest {
@@ -297,7 +316,7 @@ async fn health_and_reflection_answer() {
     else {
         panic!("no list of services")
     };
-    assert!(services.service.iter().any(|listed| listed.name == service));
+    assert!(services.service.iter().any(|listed| listed.name == name));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

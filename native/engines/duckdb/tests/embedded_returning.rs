@@ -153,6 +153,10 @@ fn a_pivot_runs_as_the_one_statement_it_is() {
         assert_eq!(query(&engine, &sql).unwrap_err().code(), "BB_INVALID_ARGUMENT");
     }
     assert_eq!(rows(&query(&engine, "UNPIVOT (SELECT 1 AS x, 2 AS y) ON x, y INTO NAME n VALUE v").unwrap()), 2);
+    let session = engine.session().unwrap();
+    execute(&session, "SET VARIABLE v = 1");
+    assert_eq!(execute(&session, "CREATE TABLE again AS PIVOT sales ON y USING sum(p)"), 3);
+    assert_eq!(rows(&query(&session, pivot).unwrap()), 3);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef, Int16Array, RecordBatch, StringArray};
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int16Array, RecordBatch, StringArray};
 use boundary_bench_duckdb::EmbeddedEngine;
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
@@ -38,49 +38,6 @@ fn number(engine: &Arc<dyn Engine>, sql: &str) -> i64 {
 
 fn refused(engine: &Arc<dyn Engine>, sql: &str) -> Error {
     engine.query(sql, &QueryOptions::default()).err().unwrap()
-}
-
-#[test]
-fn narrower_and_unsigned_types_are_widened() {
-    let engine = engine();
-    let sql = "SELECT (-128)::TINYINT, 255::UTINYINT, 65535::USMALLINT, 4294967295::UINTEGER, \
-               18446744073709551615::UBIGINT, (-99999999999999999999999999999999999999)::HUGEINT";
-    let batch = query(&engine, sql).unwrap().remove(0);
-    assert_eq!(batch.column(0).as_primitive::<Int16Type>().value(0), -128);
-    assert_eq!(batch.column(1).as_primitive::<Int16Type>().value(0), 255);
-    assert_eq!(batch.column(2).as_primitive::<Int32Type>().value(0), 65_535);
-    assert_eq!(batch.column(3).as_primitive::<Int64Type>().value(0), 4_294_967_295);
-    assert_eq!(batch.column(4).as_primitive::<Decimal128Type>().value(0), i128::from(u64::MAX));
-    assert_eq!(batch.column(5).as_primitive::<Decimal128Type>().value(0), 1 - 10_i128.pow(38));
-    let stream = engine.query(sql, &QueryOptions::default()).unwrap();
-    assert_eq!(stream.columns()[4].sql_type, SqlType::Decimal { precision: 20, scale: 0 });
-    assert_eq!(stream.columns()[5].sql_type, SqlType::Decimal { precision: 38, scale: 0 });
-}
-
-#[test]
-fn all_kinds_of_timestamps_become_microseconds() {
-    let engine = engine();
-    let batch = query(
-        &engine,
-        "SELECT '2023-11-14 22:13:20'::TIMESTAMP_S a, '2023-11-14 22:13:20.123'::TIMESTAMP_MS b, \
-         '2023-11-14 22:13:20.123456'::TIMESTAMP c, make_timestamp(1700000000123456)::TIMESTAMP d, \
-         'infinity'::TIMESTAMP e, NULL::TIMESTAMP_S f, '2023-11-14 23:13:20+01'::TIMESTAMPTZ g",
-    )
-    .unwrap()
-    .remove(0);
-    let value = |index: usize| batch.column(index).as_primitive::<TimestampMicrosecondType>().value(0);
-    assert_eq!(
-        [value(0), value(1), value(2), value(3), value(6)],
-        [
-            1_700_000_000_000_000,
-            1_700_000_000_123_000,
-            1_700_000_000_123_456,
-            1_700_000_000_123_456,
-            1_700_000_000_000_000
-        ]
-    );
-    assert_eq!(value(4), i64::MAX);
-    assert!(batch.column(5).is_null(0));
 }
 
 #[test]

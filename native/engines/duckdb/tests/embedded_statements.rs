@@ -82,6 +82,10 @@ fn a_parameter_of_a_wrong_type_is_named() {
         assert!(error.to_string().starts_with(named), "{error}");
     }
     assert_eq!(execute(&[Value::Text("7".to_owned()), Value::Text("2024-02-29".to_owned())]).unwrap(), 1);
+    assert_eq!(execute(&[Value::Int(7), Value::Timestamp(19_782 * 86_400_000_000)]).unwrap(), 1);
+    let mut same = prepare(&engine, "SELECT i FROM t WHERE i = 7 AND d = DATE '2024-02-29'").unwrap();
+    let found = collect(same.query(&[], &QueryOptions::default()).unwrap().as_mut()).unwrap();
+    assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), 2);
     // An error that is due to no parameter stays the engine's.
     let error = refused("SELECT error('own words') WHERE $1", &[Value::Bool(true)]);
     assert_eq!(error.code(), "BB_ENGINE");
@@ -104,6 +108,7 @@ fn what_can_not_be_prepared_is_refused() {
     for (sql, code) in [
         ("SELECT $name", "BB_INVALID_ARGUMENT"),
         ("SELECT $1, $3", "BB_INVALID_ARGUMENT"),
+        ("SELECT $2", "BB_INVALID_ARGUMENT"),
         ("SELECT 1; SELECT 2", "BB_INVALID_ARGUMENT"),
         ("", "BB_INVALID_ARGUMENT"),
         ("SELECT 1\0", "BB_INVALID_ARGUMENT"),

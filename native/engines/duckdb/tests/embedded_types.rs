@@ -152,6 +152,8 @@ fn every_type_with_a_counterpart_goes_in_and_comes_out_unchanged() {
         assert_eq!(stored.unwrap_or_else(|error| panic!("{name}: {error}")), 3);
         let batch = query(&engine, "SELECT * FROM t").unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(batch.column(0), &array, "{name}");
+        let columns = engine.query("SELECT * FROM t", &QueryOptions::default()).unwrap().columns().to_vec();
+        assert_eq!(columns[0].sql_type, sql_type, "{name}");
         assert_eq!(text(&engine, "SELECT x::VARCHAR FROM t LIMIT 1"), first, "{name}");
         // Values that DuckDB itself writes are read back unchanged.
         assert_eq!(
@@ -188,10 +190,10 @@ fn nanoseconds_that_microseconds_cannot_hold_are_refused_with_advice() {
     let error = query(&engine, "SELECT '2024-01-01 00:00:00.123456789'::TIMESTAMP_NS x").unwrap_err();
     assert_eq!(error.code(), "BB_INVALID_VALUE");
     assert!(error.to_string().contains("epoch_ns"), "{error}");
-    let batch =
-        query(&engine, "SELECT '1970-01-01 00:00:00.000001'::TIMESTAMP_NS x, 'infinity'::TIMESTAMP_NS").unwrap();
-    assert_eq!(batch.column(0).as_primitive::<TimestampMicrosecondType>().value(0), 1);
-    assert_eq!(batch.column(1).as_primitive::<TimestampMicrosecondType>().value(0), i64::MAX);
+    let sql = "SELECT '1970-01-01 00:00:00.000001'::TIMESTAMP_NS x, 'infinity'::TIMESTAMP_NS, 'infinity'::TIMESTAMP";
+    let batch = query(&engine, sql).unwrap();
+    let value = |index: usize| batch.column(index).as_primitive::<TimestampMicrosecondType>().value(0);
+    assert_eq!([value(0), value(1), value(2)], [1, i64::MAX, i64::MAX]);
 }
 
 #[test]

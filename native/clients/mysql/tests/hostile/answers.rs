@@ -156,18 +156,6 @@ async fn columns_and_messages_are_kept_up_to_a_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_that_is_raised_lets_more_through() {
-    let rows: Vec<u8> = (0..40).flat_map(|_| row(60_000)).collect();
-    let said = [one_column(), rows, packet(4, &[0xfe, 0, 0, 2, 0, 0, 0])].concat();
-    let server = Scripted::start(move |sql| if sql == "LONG" { Say::Bytes(said.clone()) } else { Say::Ok }).await;
-    for (most_bytes, expected) in [(LIMIT, Err("BB_TOO_LARGE")), (4 * LIMIT, Ok(40))] {
-        let client = Client::connect(&Url { most_bytes, ..server.url.clone() }).await.unwrap();
-        let answer = client.text("LONG").await;
-        assert_eq!(answer.map(|results| results.requests[0].rows).map_err(|error| error.code()), expected);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn what_is_announced_takes_no_memory_before_it_comes() {
     for said in [
         // An announcement of 2^62 columns, then one of a packet of 16 MiB.
