@@ -21,8 +21,8 @@ export class BoundaryError extends Error {
   /** Advice on what the user can do about the error, as a sentence. Absent if there is nothing. */
   readonly hint?: string;
   /**
-   * The outcome of a call that a time-out, a signal or a close ended. `not executed`: the call has changed nothing. `unknown`: the server may
-   * have executed it. Absent for other errors, and if the call had begun to return rows.
+   * The outcome of a call that a time-out, a signal or a close ended, or that found no server. `not executed`: the call has changed nothing.
+   * `unknown`: the server may have executed it. Absent for other errors, and if the call had begun to return rows.
    */
   declare readonly outcome?: 'not executed' | 'unknown';
 
@@ -69,14 +69,15 @@ export function checksumMismatch(problem: string, options?: { hint: string }): B
   return new BoundaryError('BB_CHECKSUM_MISMATCH', problem, options);
 }
 
-/**
- * Splits `[BB_CODE] text` into its code and its text, and `[BB_CODE?] text` of a call that may have been executed or not. `undefined` if the
- * message has no code.
- */
+/** The outcome of a call by the mark behind the code of its error. */
+const OUTCOMES: Readonly<Record<string, Outcome>> = { '?': 'unknown', '!': 'not executed' };
+
+/** Splits `[BB_CODE] text` into its code and its text, with the outcome if a mark follows the code. `undefined` without a code. */
 export function splitMessage(message: string): { code: string; text: string; outcome?: Outcome } | undefined {
-  const [, code, doubt, text] = /^\[(BB_[A-Z0-9_]+)(\??)\]\s*([\s\S]*)$/.exec(message) ?? [];
+  const [, code, mark, text] = /^\[(BB_[A-Z0-9_]+)([?!]?)\]\s*([\s\S]*)$/.exec(message) ?? [];
   if (code === undefined) return undefined;
-  return doubt === '?' ? { code, text: text!, outcome: 'unknown' } : { code, text: text! };
+  const outcome = OUTCOMES[mark!];
+  return { code, text: text!, ...(outcome && { outcome }) };
 }
 
 const OUR_CODE = /^BB_[A-Z0-9_]+$/;

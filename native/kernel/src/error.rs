@@ -56,9 +56,12 @@ pub enum Error {
         /// The message of the engine.
         message: String,
     },
-    /// There is no connection to a server: it was lost, can't be opened, or its login was refused.
+    /// There is no connection to a server: it was lost, or its login was refused.
     #[error("{0}")]
     Connection(String),
+    /// A connection to a server can't be opened, so the work was surely not done.
+    #[error("{0}")]
+    Unreachable(String),
     /// A program or library that is needed is not installed.
     #[error("{0}")]
     NotInstalled(String),
@@ -123,7 +126,7 @@ impl Error {
             Self::TableExists(_) => "BB_TABLE_EXISTS",
             Self::Unsupported(_) => "BB_UNSUPPORTED",
             Self::Engine { .. } => "BB_ENGINE",
-            Self::Connection(_) => "BB_CONNECTION",
+            Self::Connection(_) | Self::Unreachable(_) => "BB_CONNECTION",
             Self::NotInstalled(_) => "BB_NOT_INSTALLED",
             Self::NotEnoughMemory(_) => "BB_NOT_ENOUGH_MEMORY",
             Self::TooLarge(_) => "BB_TOO_LARGE",
@@ -136,10 +139,14 @@ impl Error {
         }
     }
 
-    /// The text that crosses into JavaScript, as `[CODE] text`, or as `[CODE?] text` if nobody knows whether the work was done. There the
-    /// library separates the code again.
+    /// The text that crosses into JavaScript, as `[CODE] text`, as `[CODE?] text` if nobody knows whether the work was done, or as
+    /// `[CODE!] text` if the work was surely not done. There the library separates the code again.
     pub fn coded(&self) -> String {
-        let mark = if matches!(self, Self::CancelledInDoubt) { "?" } else { "" };
+        let mark = match self {
+            Self::CancelledInDoubt => "?",
+            Self::Unreachable(_) => "!",
+            _ => "",
+        };
         format!("[{}{mark}] {self}", self.code())
     }
 }

@@ -169,7 +169,7 @@ pub fn unreachable_server(place: &dyn Display, error: &io::Error) -> Error {
         io::ErrorKind::InvalidData => "; does the server speak TLS there, and is its certificate trusted?",
         _ => "",
     };
-    Error::Connection(format!("can't connect to {place}: {error}{advice}"))
+    Error::Unreachable(format!("can't connect to {place}: {error}{advice}"))
 }
 
 /// The error for all requests in flight on a connection that is lost.

@@ -258,7 +258,7 @@ impl<C: Connection> KvCell<C> {
             Err(Error::Engine { message, .. }) if message.to_ascii_lowercase().contains("unknown command") => {
                 Err(Error::Unsupported(format!("the server at {} does not know the command {name}", self.url)))
             }
-            Err(error @ (Error::Connection(_) | Error::Timeout(_))) => Err(error),
+            Err(error @ (Error::Connection(_) | Error::Unreachable(_) | Error::Timeout(_))) => Err(error),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 /** The workers of the soak in Node. `native/suite/src/ingest/soak.rs` has the same in Rust. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { TIMEOUT, toBoundaryError } from '../../errors.js';
+import { type BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
 import { type Requester, runLoad } from '../requests/load.js';
 import { checkKept, RefusedWrite } from './points-query.js';
 import { SoakSeries } from './soak-batch.js';
@@ -94,7 +94,7 @@ function codeOf(thrown: unknown): string {
 
 /** Whether a request that failed may have reached the server: not without a connection. */
 function wasSent(thrown: unknown): boolean {
-  const { code, syscall, message } = thrown as NodeJS.ErrnoException;
+  const { code, syscall, outcome } = thrown as NodeJS.ErrnoException & Pick<BoundaryError, 'outcome'>;
   const isRefused = syscall === 'connect' || code === 'UND_ERR_CONNECT_TIMEOUT';
-  return !isRefused && !(code === 'BB_CONNECTION' && message.includes("can't connect to "));
+  return !isRefused && outcome !== 'not executed';
 }

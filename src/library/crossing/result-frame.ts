@@ -69,6 +69,6 @@ export class DeliveredFrames<Frame extends ResultFrame> {
 
 /** The error of a text that begins with its code in brackets. */
 export function errorOf(text: string): BoundaryError {
-  const { code, text: message } = splitMessage(text) ?? { code: 'BB_INTERNAL', text };
-  return new BoundaryError(code, message);
+  const { code, text: message, outcome } = splitMessage(text) ?? { code: 'BB_INTERNAL', text };
+  return new BoundaryError(code, message, { outcome });
 }

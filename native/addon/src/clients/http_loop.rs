@@ -157,7 +157,7 @@ impl HttpLoop {
         let error = match code.as_str() {
             "BB_TIMEOUT" => Error::Timeout(message),
             "BB_INVALID_ARGUMENT" => Error::InvalidArgument(message),
-            _ => Error::Connection(message),
+            _ => Error::Unreachable(message),
         };
         self.sockets.with(env, |state| {
             state.protocol.0.fail_queue(pool as usize, &error);

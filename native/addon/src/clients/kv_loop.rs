@@ -95,7 +95,7 @@ impl KvLoop {
                         touched.push(index);
                     }
                 } else {
-                    let gone = Error::Connection("the connection is gone; nothing was sent".to_owned());
+                    let gone = Error::Unreachable("the connection is gone; nothing was sent".to_owned());
                     state.protocol.0.fail(request.id, &gone);
                 }
             }

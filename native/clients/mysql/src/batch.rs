@@ -11,7 +11,7 @@ use boundary_bench_kernel::{Error, Result, response_limit};
 use crate::cells::{CellLists, put_parameters};
 use crate::codec::{CommandResult, Done, Failure, Field, command};
 use crate::connection::{CELL_BYTES, COLUMN_BYTES, Connection, Prepared, Started};
-use crate::effect::Effect;
+use crate::effect::{Effect, Kind};
 use crate::outcome::{Outcome, Results};
 use crate::pool::Session;
 use crate::rows::{Form, RowBuilder};
@@ -278,7 +278,11 @@ impl<'a> Run<'a> {
                 Started::Done(done) => done,
                 Started::WantsFile => session.connection.refuse_file().await?,
                 Started::Rows(fields) => {
-                    let (outcome, done) = self.receive_rows(session, index, prepared, &fields).await?;
+                    let (outcome, mut done) = self.receive_rows(session, index, prepared, &fields).await?;
+                    if self.statements[index].effect.kind == Kind::Rows {
+                        // The server counts no changed rows that it returns.
+                        done.affected_rows = outcome.rows as u64;
+                    }
                     self.place(request, placed, outcome);
                     placed += 1;
                     done

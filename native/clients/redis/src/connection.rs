@@ -70,7 +70,7 @@ impl Connection {
         // A server that has no room for a client says so once, no matter what was sent, and closes the connection.
         match refused {
             None => outcome.map(|()| connection),
-            Some(error) => Err(engine_error(format!("{place} refuses the connection: {error}"))),
+            Some(error) => Err(Error::Unreachable(format!("{place} refuses the connection: {error}"))),
         }
     }
 
@@ -193,7 +193,7 @@ fn is_answer_to_probe(error: &[u8]) -> bool {
 
 /// Connects to a server at `place`, with the trust that the URL states.
 async fn open_stream(place: &Endpoint, url: &Url, driver: &dyn Driver) -> Result<Stream> {
-    let failed = |error: io::Error| engine_error(socket::unreachable_server(place, &error).to_string());
+    let failed = |error: io::Error| socket::unreachable_server(place, &error);
     match place {
         Endpoint::Unix(path) => Stream::connect_unix(driver, path).await.map_err(failed),
         Endpoint::Tcp { host, port, tls: false } => Stream::connect(driver, host, *port).await.map_err(failed),

@@ -131,6 +131,7 @@ impl Groups {
                 Error::Engine { engine, message: format!("entry {position}: {message}") }
             }
             Error::Connection(message) => Error::Connection(format!("entry {position}: {message}")),
+            Error::Unreachable(message) => Error::Unreachable(format!("entry {position}: {message}")),
             other => other,
         }
     }

@@ -366,7 +366,7 @@ mod tests {
         let lane = Arc::new(Lane::new(url.place.clone(), Arc::new(url), &Tokio));
         for _ in 0..2 {
             let answers = lane.send(Parcel::default(), false).await;
-            assert!(matches!(answers.failure, Some((Error::Engine { .. }, false))), "{:?}", answers.failure);
+            assert!(matches!(answers.failure, Some((Error::Unreachable(_), false))), "{:?}", answers.failure);
         }
     }
 }

@@ -156,7 +156,7 @@ async fn a_lost_master_is_an_error_for_its_keys_alone() {
     let lost = &cluster.servers.masters()[2];
     lost.stop();
     // That the idle connection is gone is seen before anything is sent.
-    for (code, text) in [("BB_ENGINE", "can't connect"); 2] {
+    for (code, text) in [("BB_CONNECTION", "can't connect"); 2] {
         let values = mget(&mut client, &keys).await;
         let mut gone = 0;
         for (key, value) in keys.iter().zip(values) {
@@ -185,7 +185,7 @@ async fn a_command_of_any_master_does_not_need_the_first_one() {
         let answers = pipeline(&mut client, &["PING", "MULTI", "PING", "EXEC", "EVAL return(1) 0"]).await;
         assert_eq!(answers, ["PONG", "OK", "QUEUED", "[PONG]", "1"]);
     }
-    assert!(pipeline(&mut client, &["DBSIZE"]).await[0].starts_with("[BB_ENGINE]"));
+    assert!(pipeline(&mut client, &["DBSIZE"]).await[0].starts_with("[BB_CONNECTION!]"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

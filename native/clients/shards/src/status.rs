@@ -30,7 +30,7 @@ pub(crate) fn status_of(error: &Error, shard: u32) -> Status {
         Error::NotEnoughMemory(_) => Code::ResourceExhausted,
         Error::Timeout(_) => Code::DeadlineExceeded,
         Error::Cancelled | Error::CancelledInDoubt => Code::Cancelled,
-        Error::Connection(_) | Error::Closed(_) => Code::Unavailable,
+        Error::Connection(_) | Error::Unreachable(_) | Error::Closed(_) => Code::Unavailable,
         _ => Code::Internal,
     };
     let mut status = Status::new(code, error.to_string());

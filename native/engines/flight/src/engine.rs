@@ -95,7 +95,7 @@ impl FlightEngine {
             };
             // A server that does not state the order may return rows in any order.
             let ordered = match probe.await {
-                Err(error @ (Error::Connection(_) | Error::Timeout(_))) => return Err(error),
+                Err(error @ (Error::Connection(_) | Error::Unreachable(_) | Error::Timeout(_))) => return Err(error),
                 probe => probe.unwrap_or(false),
             };
             let told = match about(&channel).await {
@@ -127,7 +127,7 @@ impl FlightEngine {
         for dialect in Dialect::all() {
             match runtime().block_on(self.understands(dialect)) {
                 Ok(true) => return Ok(*self.dialect.get_or_init(|| dialect)),
-                Err(error @ (Error::Connection(_) | Error::Timeout(_))) => return Err(error),
+                Err(error @ (Error::Connection(_) | Error::Unreachable(_) | Error::Timeout(_))) => return Err(error),
                 Ok(false) | Err(_) => {}
             }
         }

@@ -22,7 +22,7 @@ pub(crate) fn of_error(error: &Error) -> Status {
         Error::Timeout(_) => Code::DeadlineExceeded,
         Error::Cancelled | Error::CancelledInDoubt => Code::Cancelled,
         Error::NotEnoughMemory(_) | Error::TooLarge(_) => Code::ResourceExhausted,
-        Error::Closed(_) | Error::Connection(_) => Code::Unavailable,
+        Error::Closed(_) | Error::Connection(_) | Error::Unreachable(_) => Code::Unavailable,
         Error::Insecure(_) => Code::PermissionDenied,
         Error::NotInstalled(_) | Error::Io { .. } | Error::WrongRows(_) | Error::Internal(_) => Code::Internal,
     };

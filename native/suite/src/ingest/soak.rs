@@ -161,9 +161,8 @@ impl Requester for SoakWorker {
         self.next_point = points.end;
         self.client.fill(points, self.first_time)?;
         let answer = self.client.post(&self.path).await;
-        // Without a connection, nothing has reached the server.
         let answer = answer.inspect_err(|error| {
-            let was_sent = !(error.code() == "BB_CONNECTION" && error.to_string().contains("can't connect to "));
+            let was_sent = !matches!(error, Error::Unreachable(_));
             self.uncertain += if was_sent { self.batch } else { 0 };
         })?;
         answer.check()?;
