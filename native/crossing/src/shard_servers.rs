@@ -49,17 +49,6 @@ impl PrivateShards {
         self.processes.processes().iter().find_map(PrivateServer::ending)
     }
 
-    /// Stops one shard.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn stop_one(&self, env: Env, shard: u32) -> napi::Result<AsyncBlock<()>> {
-        let processes = Arc::clone(&self.processes);
-        promise_of_end(env, move || {
-            if let Some(process) = processes.processes().get(shard as usize) {
-                process.stop();
-            }
-        })
-    }
-
     /// Stops all shards. Does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {

@@ -29,6 +29,17 @@ fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
     Ok(texts)
 }
 
+/// The values of the only row of a result, which are texts, or `None` if there is no row.
+fn row<const COLUMNS: usize>(connection: &Connection, sql: &str) -> Result<Option<[String; COLUMNS]>> {
+    let mut stream = EmbeddedStream::internal(connection, sql)?;
+    let found = stream.next_batch()?.filter(|batch| batch.num_rows() > 0);
+    let found =
+        found.map(|batch| std::array::from_fn(|column| batch.column(column).as_string::<i32>().value(0).to_owned()));
+    // A result that is dropped before its end interrupts the transaction.
+    stream.next_batch()?;
+    Ok(found)
+}
+
 /// The place of a table: its name, and its schema and its database if the name alone does not find it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TablePath {
@@ -59,30 +70,25 @@ impl TablePath {
                 literal(&qualifiers[0])
             ),
         };
-        let sql = |column: &str| {
-            format!(
-                "SELECT {column} FROM duckdb_schemas() WHERE {condition} \
-                 ORDER BY database_name <> current_database(), schema_name LIMIT 1"
-            )
-        };
-        match (texts(connection, &sql("database_name"))?.pop(), texts(connection, &sql("schema_name"))?.pop()) {
-            (Some(database), Some(schema)) => Ok(Self { within: Some((database, schema)), table: table[0].clone() }),
-            _ => Ok(plain),
-        }
+        let sql = format!(
+            "SELECT database_name, schema_name FROM duckdb_schemas() WHERE {condition} \
+             ORDER BY database_name <> current_database(), schema_name LIMIT 1"
+        );
+        Ok(row(connection, &sql)?
+            .map_or(plain, |[database, schema]| Self { within: Some((database, schema)), table: table[0].clone() }))
     }
 
     /// The place with its schema and database, as other sessions find it, and whether only this session can insert rows. Other
     /// sessions do not find a temporary table, and have other settings and variables, on which the checks of a table may depend.
     pub(super) fn resolved(mut self, connection: &Connection) -> Result<(Self, bool)> {
         let sql = format!(
-            "SELECT unnest([database_name, schema_name, (database_name = 'temp' OR check_constraint_count > 0)::VARCHAR]) FROM \
-             (SELECT * FROM duckdb_tables() WHERE {} ORDER BY database_name <> 'temp', schema_name <> current_schema() LIMIT 1)",
+            "SELECT database_name, schema_name, (database_name = 'temp' OR check_constraint_count > 0)::VARCHAR FROM duckdb_tables() \
+             WHERE {} ORDER BY database_name <> 'temp', schema_name <> current_schema() LIMIT 1",
             self.condition()
         );
-        let mut found = texts(connection, &sql)?.into_iter();
-        let (Some(database), Some(schema)) = (found.next(), found.next()) else { return Ok((self, false)) };
+        let Some([database, schema, is_own]) = row(connection, &sql)? else { return Ok((self, false)) };
         self.within = Some((database, schema));
-        Ok((self, found.next().is_some_and(|word| word == "true")))
+        Ok((self, is_own == "true"))
     }
 
     /// The identity of the table at this place, which another table of the same name does not have. `None` if there is no table.
@@ -165,31 +171,20 @@ fn columns_in_catalog(connection: &Connection, expression: &str, path: &TablePat
     texts(connection, &sql)
 }
 
-/// Whether a column may be null, whether a row that leaves it out gets a value, whether that is computed, and the type as SQL writes it.
+/// Whether a column may be null, whether a row that leaves it out gets a value, and the type as SQL writes it.
 #[derive(Debug, Clone)]
 struct ColumnTraits {
     nullable: bool,
     has_default: bool,
-    is_computed: bool,
     type_name: String,
 }
 
 impl ColumnTraits {
     /// Reads the words that the queries of [`column_traits`] select.
     fn parse(words: &str) -> Self {
-        let mut words = words.splitn(4, ' ');
+        let mut words = words.splitn(3, ' ');
         let mut next = || words.next().unwrap_or_default();
-        let (nullable, has_default, is_computed) = (next() == "true", next() == "true", next() == "true");
-        Self { nullable, has_default, is_computed, type_name: next().to_owned() }
-    }
-
-    /// The words of a column, by the names of what DuckDB knows of it. A default that is a literal is not computed.
-    fn words(nullable: &str, default: &str, type_name: &str) -> String {
-        format!(
-            "concat_ws(' ', {nullable}, {default} IS NOT NULL, {default} IS NOT NULL AND NOT (regexp_full_match({default}, \
-             '[-+.0-9eE]+|NULL|CAST\\(''[tf]'' AS BOOLEAN\\)') OR ({type_name} = 'VARCHAR' AND regexp_full_match({default}, '''[^'']*'''))), \
-             {type_name})"
-        )
+        Self { nullable: next() == "true", has_default: next() == "true", type_name: next().to_owned() }
     }
 }
 
@@ -198,13 +193,13 @@ fn column_traits(connection: &Connection, path: &TablePath, name: &str) -> Resul
     // The function for a single table is tried first: the whole catalog takes a millisecond, and that would show in a
     // small insert.
     let sql = format!(
-        "SELECT {} FROM pragma_table_info({})",
-        ColumnTraits::words("NOT \"notnull\"", "dflt_value", "\"type\""),
+        "SELECT (NOT \"notnull\")::VARCHAR || ' ' || (dflt_value IS NOT NULL)::VARCHAR || ' ' || \"type\" FROM pragma_table_info({})",
         literal(&path.to_sql())
     );
     let found = texts(connection, &sql).or_else(|_| {
         // The table does not exist, or its name has quotes that the function can't read.
-        columns_in_catalog(connection, &ColumnTraits::words("is_nullable", "column_default", "data_type"), path)
+        let words = "is_nullable::VARCHAR || ' ' || (column_default IS NOT NULL)::VARCHAR || ' ' || data_type";
+        columns_in_catalog(connection, words, path)
     })?;
     if found.is_empty() {
         Err(Error::TableNotFound(name.to_owned()))
@@ -237,6 +232,10 @@ pub(super) fn describe(connection: &Connection, name: &str) -> Result<TableDefin
     let columns = stored_columns(connection, &path, name)?.into_iter().map(|(column, ..)| column).collect();
     Ok(TableDefinition { name: name.to_owned(), columns })
 }
+
+/// Whether the default of a column is computed. One that is a literal is not.
+const IS_COMPUTED: &str = "(column_default IS NOT NULL AND NOT (regexp_full_match(column_default, \
+    '[-+.0-9eE]+|NULL|CAST\\(''[tf]'' AS BOOLEAN\\)') OR (data_type = 'VARCHAR' AND regexp_full_match(column_default, '''[^'']*'''))))::VARCHAR";
 
 /// The columns that an insert goes to.
 pub(super) struct InsertColumns {
@@ -278,9 +277,11 @@ pub(super) fn insert_columns(
     }
     TableDefinition { name: table.name.clone(), columns: found }.check_columns(table, Column::to_sql)?;
     let left_out = stored.iter().enumerate().filter(|(place, _)| !places.contains(place));
-    let mut computes_defaults = false;
-    for (_, (column, _, column_traits)) in left_out {
-        computes_defaults |= column_traits.is_computed && !is_generated(connection, path, &column.name);
+    let mut defaults = Vec::new();
+    for (place, (column, _, column_traits)) in left_out {
+        if column_traits.has_default && !is_generated(connection, path, &column.name) {
+            defaults.push(place);
+        }
         if !column_traits.nullable && !column_traits.has_default {
             return Err(Error::SchemaMismatch(format!(
                 "the definition given leaves out the column {} of table \"{}\", which has no default",
@@ -298,6 +299,10 @@ pub(super) fn insert_columns(
         }
     }
     let are_all = places.iter().copied().eq(0..stored.len());
+    let computes_defaults = !defaults.is_empty() && {
+        let are_computed = columns_in_catalog(connection, IS_COMPUTED, path)?;
+        defaults.iter().any(|place| are_computed.get(*place).is_none_or(|word| word == "true"))
+    };
     Ok(InsertColumns { mappings, type_names, are_all, computes_defaults })
 }
 
