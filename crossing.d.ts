@@ -111,8 +111,6 @@ export declare class PrivateShards {
   get processIds(): Array<number>
   /** The reason why the first shard in order ended by itself, or null while all run, and after `stop`. */
   get ending(): string | null
-  /** Stops one shard. */
-  stopOne(shard: number): Promise<void>
   /** Stops all shards. Does nothing the second time. */
   stop(): Promise<void>
 }
