@@ -192,7 +192,9 @@ impl EndpointStream {
                 }
             };
             match Self::ask(&other, &ticket).await {
-                Err(error @ (Error::Connection(_) | Error::Unreachable(_) | Error::Timeout(_))) => unreached = Some(error),
+                Err(error @ (Error::Connection(_) | Error::Unreachable(_) | Error::Timeout(_))) => {
+                    unreached = Some(error)
+                }
                 asked => return asked,
             }
         }
