@@ -294,6 +294,13 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
     const late = await one.run(mixed);
     expect([late.error(0)?.message, late.at(1).rows()]).toEqual([expect.stringContaining('1243'), [{ n: 13 }]]);
     expect((await one.run(mixed)).at(1).rows()).toEqual([{ n: 14 }]);
+    // Reads of several callers, which are sent ahead of each other's answers.
+    const read = async (a: number): Promise<unknown> =>
+      (await one.execute('SELECT a FROM forgotten WHERE a = ? LIMIT 1', [a])).rows();
+    for (let round = 0; round < 4; round += 1) {
+      expect(await Promise.all([1, 5, 7, 99, 1, 5].map(read))).toEqual([1, 5, 7, 99, 1, 5].map((a) => [{ a }]));
+      if (round < 3) proxy.forget();
+    }
     proxy.close();
   });
 

@@ -1,3 +1,4 @@
+import { addon } from '../../addon.js';
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
 import { connectTimeoutOf } from '../crossing/connecting.js';
@@ -7,7 +8,7 @@ import { describeValue } from '../crossing/describe-value.js';
 import { ownList } from '../crossing/own-list.js';
 import type { ParameterInput } from '../engine/parameters.js';
 import { Spare } from '../crossing/spare.js';
-import { SqlConnections } from './sql-connections.js';
+import { PlainRead, SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from '../engine/table-definition.js';
 import { readOptions } from '../crossing/options.js';
@@ -16,6 +17,9 @@ import { CLIENT_OPTIONS, serverOf, type SqlClientOptions } from './sql-options.j
 
 /** The most result shapes that a client keeps, as many as the addon. Statements that differ each time make many shapes. */
 const MOST_SHAPES = 4096;
+
+/** The most statements of which a client remembers whether they are plain reads. */
+const MOST_STATEMENTS = 1024;
 
 /** Kinds of submissions, in the first word. `native/clients/mysql/src/submission.rs` describes them. */
 export const RUN = 0;
@@ -56,7 +60,9 @@ export interface SqlRequest {
  * `?tls=required`, `?tls=verify&tls-ca=/path.pem`. The rows of one call take 1 GiB at most, unless `maxResponseBytes` says
  * otherwise.
  *
- * Each call takes a connection of its own, so concurrent calls do not wait for each other. With `connections: 1` all calls share
+ * Each call takes a connection of its own, so concurrent calls do not wait for each other. But single plain reads that were fast the last
+ * time share connections, and are sent ahead of each other's answers: `SELECT` without locks, variables and functions that may do more
+ * than read, by a call without a signal and a time-out, in a session that nothing has changed. With `connections: 1` all calls share
  * one session, its transactions and settings. When a connection is lost, its calls under way are rejected: they may have been
  * executed or not, and are never retried. If its session was changed, the calls that wait for it are rejected too, or else the next
  * call: with `BB_CONNECTION`, once, and a message that says what was lost. Later calls get a new session. A call that is aborted
@@ -80,6 +86,7 @@ export class SqlClient implements AsyncDisposable {
   readonly #timeoutMs: number | undefined;
   readonly #shapes = new Map<number, ResultShape>();
   readonly #writers = new Spare(() => new CellWriter());
+  readonly #statements = new Map<string, PlainRead | undefined>();
 
   private constructor(connections: SqlConnections, int64: Int64Mode = 'bigint', timeoutMs: number | undefined) {
     this.#connections = connections;
@@ -110,7 +117,7 @@ export class SqlClient implements AsyncDisposable {
   async query(sql: string, options?: WorkOptions): Promise<SqlResult> {
     checkText('a statement', sql);
     return this.#results(
-      await this.#perform(options, (writer) => writeOne(writer, AS_TEXT, sql, ONE_OF_NONE)),
+      await this.#perform(options, (writer) => writeOne(writer, AS_TEXT, sql, ONE_OF_NONE), this.#readOf(sql)),
       first,
     ).at(0);
   }
@@ -122,7 +129,7 @@ export class SqlClient implements AsyncDisposable {
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
     checkText('a statement', sql);
     return this.#results(
-      await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, [parameters])),
+      await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, [parameters]), this.#readOf(sql)),
       first,
     ).at(0);
   }
@@ -214,15 +221,29 @@ export class SqlClient implements AsyncDisposable {
   }
 
   /** Writes a submission and hands it over, before another call can write to the same memory. */
-  #perform(options: WorkOptions | undefined, write: (writer: CellWriter) => void): Promise<ResultBytes> {
+  #perform(
+    options: WorkOptions | undefined,
+    write: (writer: CellWriter) => void,
+    read?: PlainRead,
+  ): Promise<ResultBytes> {
     const limits = options === undefined ? undefined : readWorkOptions(options);
     return this.#writers.use((writer) => {
       writer.clear();
       write(writer);
-      if (limits === undefined && this.#timeoutMs === undefined) return this.#connections.perform(writer);
+      if (limits === undefined && this.#timeoutMs === undefined)
+        return this.#connections.perform(writer, undefined, read);
       const { signal, timeoutMs = this.#timeoutMs } = limits ?? {};
       return this.#connections.perform(writer, { signal, timeoutMs });
     });
+  }
+
+  /** The statement of a plain read. `undefined` for any other. */
+  #readOf(sql: string): PlainRead | undefined {
+    if (this.#statements.has(sql)) return this.#statements.get(sql);
+    if (this.#statements.size >= MOST_STATEMENTS) this.#statements.clear();
+    const read = addon.isPlainRead(sql) ? new PlainRead() : undefined;
+    this.#statements.set(sql, read);
+    return read;
   }
 
   #results(bytes: ResultBytes, statementOf: (index: number) => number): SqlResults {

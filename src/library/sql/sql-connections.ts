@@ -7,19 +7,54 @@ import { FrameMemory } from '../engine/frame.js';
 import { ANSWERED, errorOf, GONE, RESULT_WORDS } from '../crossing/result-frame.js';
 import { LOST_TRANSACTION, LOST_UNTOLD, ResultBytes } from './sql-results.js';
 
+/**
+ * The most plain reads that a connection has under way, and the number from which on an idle connection is taken as well: a server runs what
+ * comes over one connection one after the other.
+ */
+const MOST_AHEAD = 64;
+const MANY_AHEAD = 32;
+
+/** The milliseconds above twice the shortest time of any plain read, beyond which a statement shares no connection. */
+const SLOW_MS = 1;
+
+/** The time of a plain read that was sent behind others beyond which its statement shares no connection until it was fast alone. */
+const SLOW_AHEAD_MS = 20;
+
+/** The number from which on results belong to reads that were sent ahead, and not to connections. */
+const AHEAD = 2 ** 31;
+
+/** A statement that only reads rows. Those that are fast share connections: each read waits for those before it. */
+export class PlainRead {
+  isFast = false;
+}
+
 /** A call that waits for its connection or for its response. */
 class Call {
   /** The bytes to send, while the call waits for a connection. */
   submission: Uint8Array | undefined;
   /** The number of the connection on which the call was sent. */
   connection: number | undefined;
+  /** The statement of a call that may share its connection. */
+  readonly read: PlainRead | undefined;
+  readonly #startedAt: number;
   readonly #resolve: (results: ResultBytes) => void;
   readonly #reject: (error: BoundaryError) => void;
   #release: (() => void) | undefined;
 
-  constructor(resolve: (results: ResultBytes) => void, reject: (error: BoundaryError) => void) {
+  constructor(
+    resolve: (results: ResultBytes) => void,
+    reject: (error: BoundaryError) => void,
+    read: PlainRead | undefined,
+  ) {
     this.#resolve = resolve;
     this.#reject = reject;
+    this.read = read;
+    this.#startedAt = read === undefined ? 0 : performance.now();
+  }
+
+  /** The milliseconds since the call was made. */
+  get milliseconds(): number {
+    return performance.now() - this.#startedAt;
   }
 
   /** Keeps a copy of the bytes to send, while the call waits for a connection. */
@@ -52,6 +87,16 @@ class Loop {
   /** The owner of each connection, by the connection's number. */
   readonly #owners: (SqlConnections | undefined)[] = [];
   readonly #calls: (Call | undefined)[] = [];
+  /** The reads that were sent ahead, by their places, and the places that are free. */
+  readonly #ahead: (Call | undefined)[] = [];
+  readonly #free: number[] = [];
+  /** The connections with reads that are not sent yet. */
+  readonly #unsent = new Set<number>();
+  readonly #flush = (): void => {
+    const numbers = [...this.#unsent];
+    this.#unsent.clear();
+    for (const number of numbers) this.#take(this.#loop.flush(number));
+  };
   /** The memory of the last results, which small results share. */
   #memory: FrameMemory | undefined;
 
@@ -78,6 +123,42 @@ class Loop {
       this.#calls[number] = undefined;
       throw thrown;
     }
+    this.#take(frame);
+  }
+
+  /**
+   * Sends a plain read behind those that a connection has under way, at the end of this turn of the event loop. Returns false if the
+   * connection can't send it now. Throws like `submit`.
+   */
+  readAhead(number: number, call: Call, bytes: Uint8Array, length: number): boolean {
+    const place = this.#free.pop() ?? this.#ahead.length;
+    this.#ahead[place] = undefined;
+    let isSent = false;
+    try {
+      isSent = this.#loop.readAhead(number, AHEAD + place, bytes, length);
+    } finally {
+      if (!isSent) this.#free.push(place);
+    }
+    if (!isSent) return false;
+    call.connection = number;
+    this.#ahead[place] = call;
+    if (this.#unsent.size === 0) process.nextTick(this.#flush);
+    this.#unsent.add(number);
+    return true;
+  }
+
+  /** Takes the reads that a connection has under way. They are not settled by the loop any more. */
+  takeAhead(number: number): Call[] {
+    const calls: Call[] = [];
+    for (const [place, call] of this.#ahead.entries()) {
+      if (call?.connection !== number) continue;
+      calls.push(call);
+      this.#ahead[place] = undefined;
+    }
+    return calls;
+  }
+
+  #take(frame: ArrayBuffer | undefined): void {
     if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
 
@@ -91,6 +172,22 @@ class Loop {
     this.#calls[number] = undefined;
     const loss = this.#loop.remove(number) ?? undefined;
     return { call, loss: loss === undefined ? undefined : errorOf(loss) };
+  }
+
+  /** Takes the call whose result has a number. The connection takes other calls then. */
+  #callOf(number: number): Call | undefined {
+    if (number < AHEAD) {
+      const call = this.#calls[number];
+      this.#calls[number] = undefined;
+      this.#owners[number]?.free(number, call);
+      return call;
+    }
+    const place = number - AHEAD;
+    const call = this.#ahead[place];
+    this.#ahead[place] = undefined;
+    this.#free.push(place);
+    if (call !== undefined) this.#owners[call.connection!]?.readIsOver(call);
+    return call;
   }
 
   /** Delivers the results between two byte offsets of a buffer. */
@@ -114,10 +211,7 @@ class Loop {
     for (let word = start / 4; word < end / 4; word = nextResult(words, word)) {
       const status = words[word + 1];
       if (status === GONE) continue;
-      const number = words[word]!;
-      const call = this.#calls[number];
-      this.#calls[number] = undefined;
-      this.#owners[number]?.free(number);
+      const call = this.#callOf(words[word]!);
       const first = (word + RESULT_WORDS + words[word + 2]!) * 4;
       const last = first + words[word + 3]!;
       if (status === ANSWERED) call?.resolve(new ResultBytes(memory, first, last, isAlone));
@@ -142,6 +236,10 @@ export class SqlConnections {
   readonly #connections = new Set<number>();
   readonly #idle: number[] = [];
   readonly #waiting: Call[] = [];
+  /** The number of plain reads under way on each connection that has any. */
+  readonly #reading = new Map<number, number>();
+  /** The shortest time of a plain read that had a connection of its own, in milliseconds. */
+  #shortestMs = Infinity;
   #opening = 0;
   /** The error for the next call, which would else take another session for the one that was lost. */
   #loss: BoundaryError | undefined;
@@ -173,11 +271,14 @@ export class SqlConnections {
     return this.#loop.shapes;
   }
 
-  /** Runs a submission on a connection that runs nothing else in the meantime. */
-  perform({ bytes, length }: CellWriter, options?: WorkOptions): Promise<ResultBytes> {
+  /**
+   * Runs a submission on a connection that runs nothing else in the meantime, but for plain reads that are fast: they share connections.
+   * `read`: the statement of a plain read that no signal and no time-out ends.
+   */
+  perform({ bytes, length }: CellWriter, options?: WorkOptions, read?: PlainRead): Promise<ResultBytes> {
     return new Promise((resolve, reject) => {
       assertNotAborted(options?.signal);
-      const call = new Call(resolve, reject);
+      const call = new Call(resolve, reject, read);
       if (options !== undefined) call.limit(options, (error) => this.#giveUp(call, error));
       // Checked behind the reads of the caller's signal, whose getters may close the client.
       if (this.#isClosed) return call.reject(closed());
@@ -186,6 +287,7 @@ export class SqlConnections {
         this.#loss = undefined;
         return;
       }
+      if (this.#waiting.length === 0 && this.#readAhead(call, bytes, length)) return;
       const number = this.#idle.pop();
       if (number !== undefined) {
         if (!this.#send(number, call, bytes, length)) this.free(number);
@@ -200,22 +302,75 @@ export class SqlConnections {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const calls = [...this.#connections].map((number) => this.#loop.remove(number).call);
+    const calls = [...this.#connections].flatMap((number) => {
+      const reads = this.#loop.takeAhead(number);
+      return [this.#loop.remove(number).call, ...reads];
+    });
     this.#connections.clear();
     calls.push(...this.#waiting.splice(0));
     for (const call of calls) call?.reject(new BoundaryError('BB_CLOSED', 'the client was closed'));
   }
 
-  /** Gives a connection without a call the next one that can be sent: a call that is refused leaves it to the call behind. */
-  free(number: number): void {
+  /**
+   * Gives a connection without a call the next one that can be sent: a call that is refused leaves it to the call behind. Plain reads go
+   * together. `done`: the call that was answered.
+   */
+  free(number: number, done?: Call): void {
+    if (done?.read !== undefined) {
+      const took = done.milliseconds;
+      this.#shortestMs = Math.min(this.#shortestMs, took);
+      done.read.isFast = took <= 2 * this.#shortestMs + SLOW_MS;
+    }
     while (this.#connections.has(number)) {
-      const next = this.#waiting.shift();
+      const next = this.#waiting[0];
+      if (next?.read !== undefined && this.#readOn(number, next, next.submission!, next.submission!.length)) {
+        this.#waiting.shift();
+        continue;
+      }
+      if (this.#reading.has(number)) return;
       if (next === undefined) {
         this.#idle.push(number);
         return;
       }
+      this.#waiting.shift();
       if (this.#send(number, next, next.submission!, next.submission!.length)) return;
     }
+  }
+
+  /** Counts a plain read that was answered. */
+  readIsOver({ connection, read, milliseconds }: Call): void {
+    if (milliseconds > 2 * this.#shortestMs + SLOW_AHEAD_MS) read!.isFast = false;
+    const left = this.#reading.get(connection!)! - 1;
+    if (left > 0) this.#reading.set(connection!, left);
+    else {
+      this.#reading.delete(connection!);
+      this.free(connection!);
+    }
+  }
+
+  /** Sends a plain read behind the fewest others, or on an idle connection. Returns false if it can't be sent so. */
+  #readAhead(call: Call, bytes: Uint8Array, length: number): boolean {
+    if (call.read?.isFast !== true) return false;
+    const idle = this.#idle.at(-1);
+    const reading = [...this.#reading].toSorted(([, some], [, others]) => some - others);
+    const shared = reading.filter(([, reads]) => reads < (idle === undefined ? MOST_AHEAD : MANY_AHEAD));
+    for (const [number] of shared) if (this.#readOn(number, call, bytes, length)) return true;
+    if (idle === undefined || !this.#readOn(idle, call, bytes, length)) return false;
+    this.#idle.pop();
+    return true;
+  }
+
+  #readOn(number: number, call: Call, bytes: Uint8Array, length: number): boolean {
+    const reads = this.#reading.get(number) ?? 0;
+    if (call.read?.isFast !== true || reads >= MOST_AHEAD) return false;
+    try {
+      if (!this.#loop.readAhead(number, call, bytes, length)) return false;
+    } catch {
+      // `submit` meets the same, and tells it.
+      return false;
+    }
+    this.#reading.set(number, reads + 1);
+    return true;
   }
 
   /**
@@ -269,6 +424,7 @@ export class SqlConnections {
 
   #forget(number: number): void {
     this.#connections.delete(number);
+    this.#reading.delete(number);
     const place = this.#idle.indexOf(number);
     if (place !== -1) this.#idle.splice(place, 1);
   }

@@ -21,6 +21,12 @@ pub fn submission_of(env: Env, submission: &Unknown<'_>, bytes: u32) -> napi::Re
     Submission::read(submission).map_err(js)
 }
 
+/// Whether a statement reads rows and does nothing else, so that it may share its connection with other such statements.
+#[napi(catch_unwind)]
+pub fn is_plain_read(sql: String) -> bool {
+    boundary_bench_mysql::is_plain_read(&sql)
+}
+
 /// The columns of results, by the numbers of their shapes.
 #[napi]
 pub struct SqlShapes {

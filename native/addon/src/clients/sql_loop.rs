@@ -94,6 +94,34 @@ impl SqlLoop {
         })
     }
 
+    /// Appends the plain read in the first `bytes` bytes of a submission to what a connection sends. `flush` sends it. Its result has the
+    /// number `id`. Returns false, and takes nothing, if the connection can't send it now: `submit` takes it once the connection is idle.
+    #[napi(catch_unwind, ts_args_type = "connection: number, id: number, submission: Uint8Array, bytes: number")]
+    pub fn read_ahead(
+        &self,
+        env: Env,
+        connection: u32,
+        id: u32,
+        submission: Unknown<'_>,
+        bytes: u32,
+    ) -> napi::Result<bool> {
+        let submission = submission_of(env, &submission, bytes)?;
+        self.sockets.state(|state| {
+            let socket = state.sockets.get_mut(connection as usize).and_then(Option::as_mut);
+            let socket = socket.ok_or_else(|| js(Error::Closed("the connection")))?;
+            socket.session.read_ahead(id, submission).map_err(js)
+        })
+    }
+
+    /// Sends what `read_ahead` has appended. Returns a frame if there are results at once.
+    #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
+    pub fn flush(&self, env: Env, connection: u32) -> napi::Result<MaybeFrame> {
+        self.sockets.with(env, |state| {
+            state.send(connection as usize);
+            Ok(())
+        })
+    }
+
     /// Closes a connection and asks the server to end its call under way. The callback still hears of both. Returns the error for the calls
     /// that rely on the session, if it was changed.
     #[napi(catch_unwind)]

@@ -73,6 +73,21 @@ pub(crate) async fn run_batch(session: &mut Session, batch: &Batch, max_packet: 
     Run::new(batch, &lists, max_packet).finish(session).await
 }
 
+/// The answer to a batch of one request, which a driver has sent. `None` if the server has forgotten the statement.
+pub(crate) async fn answer(session: &mut Session, batch: &Batch, prepared: Option<u32>) -> Result<Option<Results>> {
+    let mut run = Run::new(batch, &[0], 0);
+    match run.receive(session, 0, prepared).await {
+        Ok(RequestEnd::Done) => {}
+        Ok(RequestEnd::Forgotten(_)) => return Ok(None),
+        Err(Failure::Lost(error)) => {
+            session.connection.condemn();
+            return Err(error);
+        }
+        Err(refused) => run.outcomes[0].error = Some(refused.into()),
+    }
+    run.results().map(Some)
+}
+
 /// The state of a batch that runs.
 struct Run<'a> {
     batch: &'a Batch,
@@ -154,6 +169,10 @@ impl<'a> Run<'a> {
             session.connection.condemn();
             return Err(lost);
         }
+        self.results()
+    }
+
+    fn results(self) -> Result<Results> {
         let parts = self.statements.into_iter().map(|state| state.parts);
         Results::of(parts.collect(), &self.batch.order, self.outcomes, self.further)
     }

@@ -263,6 +263,11 @@ impl Connection {
         });
     }
 
+    /// Counts commands that the driver has sent itself.
+    pub(crate) fn note_sent(&mut self, commands: usize) {
+        self.outstanding += commands;
+    }
+
     /// The number of bytes of commands that are still to be sent.
     pub(crate) fn unsent(&self) -> usize {
         self.transport.unsent()
@@ -271,9 +276,7 @@ impl Connection {
     /// Appends `COM_STMT_EXECUTE`, whose parameters `write` appends: the bitmap of nulls, the byte 1, types and values.
     pub(crate) fn send_execute(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>)) {
         self.send(command::STMT_EXECUTE, |target| {
-            target.extend_from_slice(&id.to_le_bytes());
-            // The flags (no cursor), and an iteration count of 1.
-            target.extend_from_slice(&[0, 1, 0, 0, 0]);
+            put_execute(target, id);
             write(target);
         });
     }
@@ -606,6 +609,13 @@ impl Connection {
             let _ = self.transport.flush().await;
         }
     }
+}
+
+/// Appends what `COM_STMT_EXECUTE` has before its parameters.
+pub(crate) fn put_execute(target: &mut Vec<u8>, id: u32) {
+    target.extend_from_slice(&id.to_le_bytes());
+    // The flags (no cursor), and an iteration count of 1.
+    target.extend_from_slice(&[0, 1, 0, 0, 0]);
 }
 
 /// The bytes that the columns of a prepared statement take.

@@ -1,5 +1,8 @@
 //! A connection without its stream, for an event loop that drives many: it takes submissions and received bytes, and gives
-//! bytes to send and frames of results. It runs one submission at a time. Nothing here blocks.
+//! bytes to send and frames of results. It runs one submission at a time, or any number of plain reads, each of which is sent ahead of the
+//! answers to those before it. Nothing here blocks.
+
+mod ahead;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,6 +12,7 @@ use boundary_bench_kernel::driven_stream::{Driven, DrivenStream};
 use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 
+use self::ahead::Ahead;
 use crate::connection::{lost, unasked};
 use crate::effect::{Held, TRANSACTION};
 use crate::pool::{Pool, Session};
@@ -16,8 +20,8 @@ use crate::submission::{LOST_TRANSACTION, LOST_UNTOLD, Performed, Shapes, Submis
 use crate::transport::{Buffers, Exchange};
 use crate::url::Url;
 
-/// The future of the submission that runs. It gives the session back.
-type Work = Pin<Box<dyn Future<Output = (Box<Session>, Result<Performed>)> + Send>>;
+/// The future of what runs. It gives the session back.
+type Work<T> = Pin<Box<dyn Future<Output = (Box<Session>, T)> + Send>>;
 
 /// The session of a connection that the event loop drives.
 pub struct DrivenSession {
@@ -31,12 +35,15 @@ pub struct DrivenSession {
     version: String,
     /// The parts of the session that the caller has changed.
     held: Arc<Held>,
+    ahead: Ahead,
 }
 
 enum State {
     Idle(Box<Session>),
     /// A submission runs, on the connection that the event loop knows by this number.
-    Busy(Work, u32),
+    Busy(Work<Result<Performed>>, u32),
+    /// Plain reads run.
+    Reading(Work<()>),
     /// The session is unusable.
     Over,
 }
@@ -51,7 +58,7 @@ impl Driven for DrivenSession {
     }
 
     fn in_flight(&self) -> usize {
-        usize::from(matches!(self.state, State::Busy(..)))
+        usize::from(matches!(self.state, State::Busy(..))) + self.ahead.len()
     }
 
     fn is_over(&self) -> bool {
@@ -69,7 +76,8 @@ impl DrivenSession {
         let mut buffers = Buffers::default();
         exchange.swap(&mut buffers);
         let held = Arc::clone(session.held());
-        Ok((stream, Self { state: State::Idle(Box::new(session)), buffers, exchange, id, pool, version, held }))
+        let (state, ahead) = (State::Idle(Box::new(session)), Ahead::default());
+        Ok((stream, Self { state, buffers, exchange, id, pool, version, held, ahead }))
     }
 
     /// The name and version of the server.
@@ -92,6 +100,7 @@ impl DrivenSession {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Idle(mut session) => {
                 let max_packet = self.pool.max_packet();
+                self.ahead.forget();
                 let work = async move {
                     session.connection.swap_buffers();
                     session.make_room(1);
@@ -104,12 +113,36 @@ impl DrivenSession {
                 self.work(frame, shapes);
                 Ok(())
             }
-            State::Busy(work, other) => {
-                self.state = State::Busy(work, other);
+            State::Over => Err(Error::Closed("the connection")),
+            busy => {
+                self.state = busy;
                 Err(Error::Internal("the session is busy".to_owned()))
             }
-            State::Over => Err(Error::Closed("the connection")),
         }
+    }
+
+    /// Appends a plain read to the bytes to send, behind those that run. Its result has the number `id`. Returns false, and takes nothing, if
+    /// the statement is not prepared for these values, if it is longer than a packet, or if the session was changed or runs another
+    /// submission: [`DrivenSession::submit`] takes it once the session is idle.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the session is unusable.
+    pub fn read_ahead(&mut self, id: u32, submission: Submission) -> Result<bool> {
+        let session = match &mut self.state {
+            State::Idle(session) => Some(&mut **session),
+            State::Reading(_) => None,
+            State::Busy(..) => return Ok(false),
+            State::Over => return Err(Error::Closed("the connection")),
+        };
+        let Submission::Run(batch) = submission else { return Ok(false) };
+        if self.held.bits() != 0 || !self.ahead.send(id, batch, session, &mut self.buffers, self.pool.max_packet()) {
+            return Ok(false);
+        }
+        self.state = match std::mem::replace(&mut self.state, State::Over) {
+            State::Idle(session) => State::Reading(self.ahead.answers(session)),
+            reading => reading,
+        };
+        Ok(true)
     }
 
     /// Handles this many bytes received into the buffer: appends the result that they complete to the frame.
@@ -144,6 +177,10 @@ impl DrivenSession {
                 frame.fail(number, error);
                 self.pool.end(self.id);
             }
+            State::Reading(_) => {
+                self.ahead.take_all().for_each(|id| frame.fail(id, error));
+                self.pool.end(self.id);
+            }
             State::Idle(_) => flags |= LOST_UNTOLD,
             State::Over => {}
         }
@@ -153,18 +190,37 @@ impl DrivenSession {
         }
     }
 
-    /// Lets the submission work on the bytes, and appends its result to the frame once it is there.
+    /// Lets what runs work on the bytes, and appends the results that are there to the frame.
     fn work(&mut self, frame: &mut Frame, shapes: &Shapes) {
-        let State::Busy(work, number) = &mut self.state else { return };
+        let mut context = Context::from_waker(Waker::noop());
         self.exchange.swap(&mut self.buffers);
-        let polled = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let mut add = |id, performed: Result<Performed>| {
+            let written = performed.and_then(|performed| frame.add(id, |bytes| performed.write(bytes, shapes)));
+            if let Err(error) = written {
+                frame.fail(id, &error);
+            }
+        };
+        let session = match &mut self.state {
+            State::Busy(work, number) => match work.as_mut().poll(&mut context) {
+                Poll::Ready((session, performed)) => {
+                    add(*number, performed);
+                    Some(session)
+                }
+                Poll::Pending => None,
+            },
+            State::Reading(work) => {
+                let polled = work.as_mut().poll(&mut context);
+                self.ahead.take_answered().for_each(|(id, performed)| add(id, performed));
+                match polled {
+                    Poll::Ready((session, ())) => Some(session),
+                    Poll::Pending => None,
+                }
+            }
+            State::Idle(_) | State::Over => None,
+        };
         self.exchange.swap(&mut self.buffers);
-        let Poll::Ready((session, performed)) = polled else { return };
-        let number = *number;
-        self.state = if session.connection.is_idle() { State::Idle(session) } else { State::Over };
-        let written = performed.and_then(|performed| frame.add(number, |bytes| performed.write(bytes, shapes)));
-        if let Err(error) = written {
-            frame.fail(number, &error);
+        if let Some(session) = session {
+            self.state = if session.connection.is_idle() { State::Idle(session) } else { State::Over };
         }
     }
 }

@@ -194,6 +194,18 @@ pub(crate) fn only_reads(sql: &str) -> bool {
     tokens.iter().enumerate().all(|(place, token)| *token != "(" || is_harmless(place))
 }
 
+/// Whether a statement reads rows and does nothing else: it takes no locks, changes no session, and calls no function that may. It then may
+/// share its connection with other such statements.
+pub fn is_plain_read(sql: &str) -> bool {
+    let Effect { kind: Kind::Read, holds: 0, .. } = Effect::of(sql) else { return false };
+    // FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE, INTO OUTFILE, variables.
+    let has_more = |token: &&str| {
+        ["FOR", "LOCK", "INTO", "PROCEDURE", "@"].iter().any(|word| token.eq_ignore_ascii_case(word))
+            || token.starts_with('@')
+    };
+    only_reads(sql) && !significant(sql).iter().any(has_more)
+}
+
 /// The tokens of a statement to its first semicolon, without space and comments. Comments that the server runs are read as SQL.
 pub(crate) fn significant(sql: &str) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
@@ -299,6 +311,31 @@ mod tests {
             "SELECT 漢(1)",
         ] {
             assert!(!only_reads(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_plain_read_takes_no_locks_and_leaves_the_session() {
+        for sql in ["SELECT a FROM t WHERE id = ?", "select count(*) from t where a in (1, 2)", "TABLE t", "(SELECT 1)"]
+        {
+            assert!(is_plain_read(sql), "{sql}");
+        }
+        for sql in [
+            "SELECT a FROM t FOR UPDATE",
+            "SELECT a FROM t lock in share mode",
+            "SELECT a INTO OUTFILE '/tmp/a' FROM t",
+            "SELECT a FROM t INTO @a",
+            "SELECT @a",
+            "SELECT @@autocommit",
+            "SELECT SLEEP(1)",
+            "SELECT GET_LOCK('a', 1)",
+            "SELECT LAST_INSERT_ID()",
+            "INSERT INTO t VALUES (1)",
+            "SET @a = 1",
+            "CALL p()",
+            "WITH a AS (SELECT 1) DELETE FROM t",
+        ] {
+            assert!(!is_plain_read(sql), "{sql}");
         }
     }
 }

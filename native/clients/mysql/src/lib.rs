@@ -48,6 +48,7 @@ pub use cells::{Cell, CellLists};
 pub use codec::{Done, Failure, Field, ServerError};
 pub use connection::{Connection, Ended, Prepared, Started};
 pub use driven::DrivenSession;
+pub use effect::is_plain_read;
 pub use engine::{MysqlEngine, open};
 pub use insert::Rows;
 pub use outcome::{Outcome, Results, StatementRows};

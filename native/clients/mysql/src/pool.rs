@@ -100,7 +100,7 @@ impl Known {
 }
 
 /// The kind of a value: integers are of one kind.
-fn kind_of(cell: Cell<'_>) -> u8 {
+pub(crate) fn kind_of(cell: Cell<'_>) -> u8 {
     match cell.type_id() {
         type_id::TINY | type_id::LONG => type_id::LONGLONG,
         other => other,
@@ -269,6 +269,24 @@ impl Session {
             known.bind(cells);
         }
         Some(known.prepared.clone())
+    }
+
+    /// The prepared statement of this text for these values, with the kinds of values that the server keeps for it.
+    pub(crate) fn ready_for<'a>(
+        &mut self,
+        sql: &str,
+        cells: impl Iterator<Item = Cell<'a>> + Clone,
+    ) -> Option<(Prepared, Option<Vec<u8>>)> {
+        let prepared = self.known_for(sql, cells)?;
+        let kinds = || {
+            self.statements
+                .get(sql)?
+                .iter()
+                .find(|known| known.prepared.id == prepared.id)
+                .map(|known| known.kinds.clone())
+        };
+        let kinds = if self.keeps_kinds { Some(kinds()?) } else { None };
+        Some((prepared, kinds))
     }
 
     /// The shape of rows with these columns, for a statement sent as text.

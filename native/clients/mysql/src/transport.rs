@@ -125,6 +125,21 @@ impl Buffers {
         !self.pending.is_empty()
     }
 
+    /// Appends a command of one packet with a payload of at most `most` bytes. Returns whether `write` succeeds, and the command is as short.
+    pub(crate) fn send(&mut self, most: usize, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> bool {
+        let output = self.output.end();
+        let start = output.len();
+        output.extend_from_slice(&[0; HEADER]);
+        let is_written = write(output).is_ok();
+        let length = output.len() - start - HEADER;
+        if !is_written || length > most.min(MAX_PACKET - 1) {
+            output.truncate(start);
+            return false;
+        }
+        put_header(output, start, length, &mut 0);
+        true
+    }
+
     /// Marks this many bytes of the room as received.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.pending.end += bytes;
