@@ -54,13 +54,13 @@ describe('a comparison within a test', () => {
   });
 
   it('waits for promises', async () => {
-    const compared = await compareWays({ now: way(1), later: async () => way(3)() }, { budgetMs: 500 });
+    const compared = await compareWays({ now: way(1), later: async () => way(3)() });
     expect(compared.ratioOf('now', 'later').verdict).toBe('faster');
   });
 
   it('ends when its budget does', async () => {
     const startedAt = performance.now();
-    const compared = await compareWays({ a: way(1), b: way(1) }, { budgetMs: 50, margin: 0 });
+    const compared = await compareWays({ a: way(1), b: way(1) }, { budgetMs: 200, margin: 0 });
     expect(performance.now() - startedAt).toBeLessThan(5000);
     expect(compared.blocks).toBeGreaterThan(0);
   });

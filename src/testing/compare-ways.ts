@@ -110,7 +110,7 @@ export async function compareWays(
     if (performance.now() + LOOKS[0]! * blockMs(contestants) > until) break;
     const end = performance.now() + (WARM_UP_PART * budgetMs) / contestants.length;
     do await sampleOf(contestant);
-    while (performance.now() + 1000 * contestant.lastSeconds < end);
+    while (performance.now() + 1000 * contestant.leastSeconds < end);
   }
   const result = new Compared(contestants, margin);
   const draw = seededDraws(contestants.length);
@@ -151,17 +151,17 @@ interface Contestant {
   readonly isReadInFull: boolean;
   /** The seconds of the call whose result was compared. */
   readonly firstSeconds: number;
-  /** The seconds of the last sample, or of the first call. */
-  lastSeconds: number;
+  /** The seconds of the shortest sample, or of the first call: the machine may have disturbed the others. */
+  leastSeconds: number;
   /** The calls of the next sample. */
   repeats: number;
   /** The seconds of a call in each sample. */
   readonly seconds: number[];
 }
 
-/** The time of a block in milliseconds, by the last one. */
+/** The time that a block takes at least, in milliseconds. */
 function blockMs(contestants: readonly Contestant[]): number {
-  return 1000 * sumOf(contestants.map(({ lastSeconds }) => lastSeconds));
+  return 1000 * sumOf(contestants.map(({ leastSeconds }) => leastSeconds));
 }
 
 /** Calls each way once. Throws `BB_INVALID_ARGUMENT` if they do not return the same. */
@@ -200,7 +200,7 @@ async function contestantOf(name: string, way: TestedWay, read: Reader | undefin
   const isReadInFull = read === undefined && !isPlain(result);
   const reader = isReadInFull ? readInFull : read;
   const call: (input?: unknown) => unknown = reader === undefined ? way : reading(way, reader, isLater);
-  const times = { firstSeconds, lastSeconds: firstSeconds, repeats: 1, seconds: [] };
+  const times = { firstSeconds, leastSeconds: firstSeconds, repeats: 1, seconds: [] };
   return [{ name, way: call, isLater, isReadInFull, ...times }, canonicalOf(found)];
 }
 
@@ -212,7 +212,7 @@ async function sampleOf(contestant: Contestant): Promise<number> {
   else called(way, undefined, repeats);
   const seconds = (performance.now() - startedAt) / 1000;
   forgetResults();
-  contestant.lastSeconds = seconds;
+  contestant.leastSeconds = Math.min(contestant.leastSeconds, seconds);
   const wanted = SAMPLE_SECONDS / Math.max(seconds, 1e-9);
   if (wanted > 1) contestant.repeats = Math.ceil(repeats * Math.min(wanted * 1.1, 10));
   return seconds / repeats;
