@@ -42,6 +42,17 @@ describe('a budget', () => {
     expect(check([ratio(2)]).failed).toBe(false);
   });
 
+  it('is neither kept nor broken by one process', () => {
+    const once = completed({ side: 'rust', lane: 'row', variant: 'RowWriter' }, [1]);
+    const of = (budget: Budget) =>
+      checkBudgets({ schemaVersion: 1, budgets: [budget] }, runOf([once, napi])).outcomes[0]!;
+    for (const budget of [time(1e-9), time(1), ratio(0.1), ratio(10)]) {
+      expect(of(budget)).toMatchObject({ verdict: 'undecided', noVerdict: 'one-process' });
+    }
+    const text = renderBudgetsTerminal({ outcomes: [of(time(1))], hardwareDifferences: [], failed: false });
+    expect(text.replaceAll(/\s+/g, ' ')).toContain('more forks decide it, since a cell was measured in one process');
+  });
+
   it('of a cell that was not measured fails the check, with the reason', () => {
     const { outcomes, failed: isFailed } = check([
       { name: 'gone', cell: 'nowhere', maximumSeconds: 1 },
@@ -89,6 +100,8 @@ describe('a file of budgets', () => {
     [{ schemaVersion: 1, budgets: [{ name: 'a', cell: 'b' }] }, 'BB_RESULT_FILE_SHAPE'],
     [{ schemaVersion: 1, budgets: [{ name: 'a', cell: 'b', maximumSeconds: '1' }] }, 'BB_RESULT_FILE_SHAPE'],
     [{ schemaVersion: 1, budgets: [{ name: 'a', cell: 'b', over: 'c' }] }, 'BB_RESULT_FILE_SHAPE'],
+    [{ schemaVersion: 1, budgets: [{ ...time(1), targetSecond: 1 }] }, 'BB_RESULT_FILE_SHAPE'],
+    [{ schemaVersion: 1, budgets: [time(1)], hosts: context.host }, 'BB_RESULT_FILE_SHAPE'],
   ])('%j is refused', async (value, code) => {
     await expect(read(value)).rejects.toMatchObject({ code });
   });

@@ -83,15 +83,15 @@ test('tells every way in which two runs can differ', () => {
     | --- | ---: | ---: | ---: | --- |
     | row/rust/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.77–0.83) | regression |
     | staged-row/napi/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
-    | columns/napi/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | equivalent |
+    | columns/napi/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ◇ | inconclusive |
 
-    After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
+    After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; inconclusive, the interval includes 1, and is wider than the threshold.
 
     Between the two runs, the cells moved by 1.00× in the median. To compare two builds, measure both in one run, in turns.
 
     † The two were measured at different numbers of rows. Their rows per second are compared.
 
-    ‡ Fewer than 3 processes on one side: too few to know how much processes differ.
+    ◇ One process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.
 
     Completed before, failed after:
 
@@ -116,18 +116,18 @@ test('tells every way in which two runs can differ', () => {
     "measurements/insert.bulk on embedded
 
     Cell                  Before     After         After / before  Verdict
-    ──────────────────  ────────  ────────  ─────────────────────  ──────────
+    ──────────────────  ────────  ────────  ─────────────────────  ────────────
     row/rust/w1         10.0 M/s  8.00 M/s      0.80× (0.77–0.83)  regression
     staged-row/napi/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
-    columns/napi/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  equivalent
+    columns/napi/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ◇  inconclusive
 
-    After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
+    After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; inconclusive, the interval includes 1, and is wider than the threshold.
 
     Between the two runs, the cells moved by 1.00× in the median. To compare two builds, measure both in one run, in turns.
 
     † The two were measured at different numbers of rows. Their rows per second are compared.
 
-    ‡ Fewer than 3 processes on one side: too few to know how much processes differ.
+    ◇ One process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.
 
     Completed before, failed after:
 
@@ -164,9 +164,17 @@ test('a regression is an interval wholly below the threshold', () => {
   expect(compareRuns(before, slower(1.06), { threshold: 0.1 }).regressed).toBe(false);
   expect(compareRuns(before, slower(1.001), { threshold: 0 }).regressed).toBe(true);
   expect(compareRuns(before, runOf([completed(row, [0.9, 1.3, 1.3, 1.3, 0.9])])).regressed).toBe(false);
+  expect(() => compareRuns(before, before, { treshold: 0.1 } as object)).toThrow(
+    "there is no option 'treshold'; did you mean threshold?",
+  );
   expect(() => compareRuns(before, before, { threshold: 5 })).toThrow(
     expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }),
   );
+});
+
+test('one process gives no verdict', () => {
+  const { cells, regressed } = compareRuns(runOf([completed(row, [1])]), runOf([completed(row, around(2))]));
+  expect([cells[0]!.verdict, regressed]).toEqual(['inconclusive', false]);
 });
 
 test('a cell that completed and now fails is a regression', () => {

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { comparisonsOf } from '../../src/compare/comparisons.js';
+import { judgeOf } from '../../src/compare/judge.js';
 import { coresOf } from '../../src/compare/server-bound.js';
 import type { Comparison, CompletedRecord, RunRecord } from '../../src/records/record.js';
 import { median } from '../../src/stats/quantile.js';
 import { seededDraws } from '../../src/stats/random.js';
-import { around, completed, failed, rustLaneOf, skipped } from '../records/sample-run.js';
+import { around, completed, failed, runOf, rustLaneOf, skipped } from '../records/sample-run.js';
 
 function pairs(kind: Comparison['kind'], records: readonly RunRecord[]): string[] {
   return comparisonsOf(records, { rustLaneOf, margin: 0.05 })
@@ -167,6 +168,25 @@ test('of two processes none is left out, since one alone shows nothing of how th
     comparisonsOf(cells, { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best')!;
   const { low, high } = comparison([slow, varying, completed(columns, [1, 1])]);
   expect(high / low).toBeGreaterThan(1.3);
+});
+
+test('one process on a side gives no verdict, and the reason is named', () => {
+  const rust = completed(rustRow, around(1));
+  const once = (record: CompletedRecord, fork?: number): CompletedRecord => ({
+    ...record,
+    samples: record.samples.map(({ seconds }) => ({ seconds, ...(fork !== undefined && { fork }) })),
+  });
+  for (const node of [
+    completed(staged, [9]),
+    once(completed(staged, around(9)), 1),
+    once(completed(staged, around(9))),
+  ]) {
+    const made = comparisonsOf([rust, node], { rustLaneOf, margin: 0.05 }).filter(({ kind }) => kind !== 'noise-floor');
+    expect(made.map(({ noVerdict }) => noVerdict)).toEqual(['one-process', 'one-process']);
+    expect(made.map(({ verdict }) => verdict)).toEqual(['inconclusive', 'inconclusive']);
+    const judged = judgeOf(runOf([rust, node]))(node, rust);
+    expect(judged).toMatchObject({ verdict: 'inconclusive', noVerdict: 'one-process' });
+  }
 });
 
 test('clients get no verdict if the server was the limit of both', () => {

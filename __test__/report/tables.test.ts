@@ -8,7 +8,7 @@ import { resultsTable, unfinishedTable } from '../../src/report/results-table.js
 import { around, cell, completed, runOf } from '../records/sample-run.js';
 
 const rust = completed({ side: 'rust', lane: 'objects', variant: 'rows collected' }, around(0.25));
-const node = completed({ side: 'napi', lane: 'objects', variant: 'executeQuery', rows: 1_000_000 }, [0.125]);
+const node = completed({ side: 'napi', lane: 'objects', variant: 'executeQuery', rows: 1_000_000 }, [0.125, 0.125]);
 
 test('marks other numbers of rows and too few processes', () => {
   const run = runOf([rust, node]);

@@ -1,11 +1,11 @@
 import type { HostContext } from '../records/host.js';
-import { type CompletedRecord, type Run, type RunRecord, itemsOf } from '../records/record.js';
+import { type CompletedRecord, type NoVerdict, type Run, type RunRecord, itemsOf } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 import { checkOf, parseJson, readResultFile } from '../records/run-file.js';
-import { asObject, checkBy, checksBy } from '../records/shape.js';
+import { asObject, checkBy, checksBy, unknownField } from '../records/shape.js';
 import { type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
-import { rateRatio, secondsPerItem } from './rate-ratio.js';
+import { forkCount, rateRatio, secondsPerItem } from './rate-ratio.js';
 
 /** An upper bound of the time of a cell: of one row, operation, query or call. It holds on the hardware that it was set on. */
 export interface TimeBudget {
@@ -43,7 +43,7 @@ export interface Budgets {
 
 /**
  * How a budget fares. `target`, `kept`: the whole interval is at or below the target, or the maximum. `broken`: it is beyond the
- * maximum. `undecided`: the interval contains the maximum, so that the run is inconclusive. `unmeasured`: a cell has no samples in
+ * maximum. `undecided`: the interval contains the maximum, or one process measured a cell, so that the run is inconclusive. `unmeasured`: a cell has no samples in
  * the run. `other-hardware`: the time was set on other hardware.
  */
 export type BudgetVerdict = 'target' | 'kept' | 'broken' | 'undecided' | 'unmeasured' | 'other-hardware';
@@ -55,6 +55,8 @@ export interface BudgetOutcome {
   readonly measured?: RatioInterval;
   /** Why there is no figure, for `unmeasured`. */
   readonly reason?: string;
+  /** Why the run can't decide it, for `undecided`. Absent: by its interval. */
+  readonly noVerdict?: NoVerdict;
 }
 
 export interface BudgetCheck {
@@ -68,7 +70,8 @@ export interface BudgetCheck {
 const checkVersion = checkBy({ type: 'integer', minimum: 1 });
 const checkHost = checkOf('host');
 const checkList = checkBy({ type: 'array', minItems: 1, items: { type: 'object' } });
-const budgetCheck = checksBy('budgets.schema.json');
+const budgetCheck = checksBy('budgets.schema.json', true);
+const FIELDS = { $schema: '', schemaVersion: '', host: '', budgets: '' };
 
 export function isRatioBudget(budget: Budget): budget is RatioBudget {
   return 'over' in budget;
@@ -77,7 +80,8 @@ export function isRatioBudget(budget: Budget): budget is RatioBudget {
 /** Reads a file of budgets. Throws a `BoundaryError` as `readRun` does. */
 export async function readBudgets(path: string): Promise<Budgets> {
   const value = parseJson(await readResultFile(path), path);
-  const { schemaVersion, host, budgets } = asObject(value, path);
+  const file = asObject(value, path);
+  const { schemaVersion, host, budgets } = file;
   checkVersion(schemaVersion, `${path}.schemaVersion`);
   if (schemaVersion !== 1) {
     throw new BoundaryError(
@@ -85,6 +89,8 @@ export async function readBudgets(path: string): Promise<Budgets> {
       `${path} has schema version ${schemaVersion}; this version reads 1`,
     );
   }
+  const unknown = Object.keys(file).find((key) => !Object.hasOwn(FIELDS, key));
+  if (unknown !== undefined) throw unknownField(unknown, FIELDS, path);
   if (host !== undefined) checkHost(host, `${path}.host`);
   checkList(budgets, `${path}.budgets`);
   for (const [place, budget] of (budgets as Budget[]).entries()) {
@@ -104,7 +110,11 @@ export function checkBudgets({ host, budgets }: Budgets, run: Run): BudgetCheck 
     const [cell, over] = cells.map((id) => byId.get(id) as CompletedRecord);
     if (!isRatioBudget(budget) && differences.length > 0) return { budget, verdict: 'other-hardware' };
     const measured = isRatioBudget(budget) ? rateRatio(over!, cell!)! : timeOf(cell!);
-    return { budget, measured, verdict: verdictOn(budget, measured) };
+    // One process says nothing of the next one.
+    const isOfOne = [cell!, over ?? cell!].some((record) => forkCount(record) <= 1);
+    return isOfOne
+      ? { budget, measured, verdict: 'undecided', noVerdict: 'one-process' }
+      : { budget, measured, verdict: verdictOn(budget, measured) };
   });
   const failed = outcomes.some(({ verdict }) => verdict === 'broken' || verdict === 'unmeasured');
   return { outcomes, hardwareDifferences: differences, failed };

@@ -1,9 +1,10 @@
 import type { CompletedRecord, Run, RunRecord, Verdict } from '../records/record.js';
+import { suggestion } from '../closest-word.js';
 import { BoundaryError, invalidArgument } from '../errors.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
 import { median } from '../stats/quantile.js';
-import { rateRatio } from './rate-ratio.js';
+import { noVerdictOf, rateRatio } from './rate-ratio.js';
 import { FORCE, requireSameNetwork, requireSameWork } from './same-work.js';
 import { versionDifferences } from './versions.js';
 
@@ -19,6 +20,8 @@ export interface CompareOptions {
   /** The fraction of its speed that a cell may lose, from 0 to below 1. Default: `DEFAULT_THRESHOLD`. */
   readonly threshold?: number;
 }
+
+const OPTIONS: readonly string[] = ['force', 'threshold'];
 
 /** One cell in both runs: the rows per second of the later run divided by the rows per second of the earlier one. */
 export interface CellComparison extends RatioInterval {
@@ -84,6 +87,10 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
 }
 
 function compared(before: Run, after: Run, options: CompareOptions): RunComparison {
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+  if (unknown !== undefined) {
+    throw invalidArgument(`there is no option '${unknown}'${suggestion(unknown, OPTIONS)}`);
+  }
   const threshold = options.threshold ?? DEFAULT_THRESHOLD;
   if (!(threshold >= 0 && threshold < 1)) {
     throw invalidArgument(`a threshold lies from 0 to below 1, not at ${String(threshold)}`);
@@ -167,7 +174,7 @@ function controlOf(before: Run, after: Run, pairs: readonly Compared[]): Control
 function judged(pair: Compared, threshold: number, { loop = 1, cells = 1 }: Control): CellComparison {
   const { before, after, low, high } = pair;
   const [least, most] = [Math.min(1, loop, cells), Math.max(1, loop, cells)];
-  const isDecided = before.noVerdict === undefined && after.noVerdict === undefined;
+  const isDecided = noVerdictOf({ numerator: after, denominator: before }) === undefined;
   const verdict = isDecided ? verdictOf(pair, threshold) : 'inconclusive';
   const isBeyond = verdict === 'slower' ? high < least : verdict !== 'faster' || low > most;
   return {

@@ -5,6 +5,7 @@ import {
   type RunRecord,
   type Sample,
   type Side,
+  type Verdict,
   itemsOf,
 } from '../records/record.js';
 import { verdictOf } from '../stats/ratio-interval.js';
@@ -306,6 +307,12 @@ function compared(
   if (interval === undefined) return [];
   const cpu = cpuRatio(numerator, denominator, { risk, priors });
   const noVerdict = noVerdictOf({ numerator, denominator });
+  const verdictOfPair = (): Verdict => {
+    if (noVerdict !== undefined) return 'inconclusive';
+    // The gain of batching, and noise, are no verdict on a client.
+    if (!isOnClients(kind)) return verdictOf(interval, margin);
+    return verdictOn(numerator, denominator, interval, { margin, cores });
+  };
   return [
     {
       workload: subject.workload,
@@ -320,10 +327,7 @@ function compared(
       denominator: denominator.id,
       ...(forks === undefined ? {} : { forks }),
       ...interval,
-      // The gain of batching, and noise, are no verdict on a client.
-      verdict: isOnClients(kind)
-        ? verdictOn(numerator, denominator, interval, { margin, cores })
-        : verdictOf(interval, margin),
+      verdict: verdictOfPair(),
       ...(cpu === undefined || !isOnClients(kind) ? {} : { cpu }),
       ...(noVerdict === undefined ? {} : { noVerdict }),
     },

@@ -3,7 +3,7 @@ import { BoundaryError } from '../errors.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, groupBy } from './cell-groups.js';
 import { hardwareDifferences } from './hardware.js';
-import { rateRatio } from './rate-ratio.js';
+import { noVerdictOf, rateRatio } from './rate-ratio.js';
 import { requireSameNetwork, requireSameWork } from './same-work.js';
 
 /** A run with the name that it has in messages and tables. */
@@ -91,8 +91,8 @@ function cellsOf(runs: readonly NamedRun[]): CellHistory[] {
     const steps = later.flatMap(({ at, record }): CellStep[] => {
       const interval = rateRatio(record, first.record, { isApart: true });
       if (interval === undefined) return [];
-      const isDecided = record.noVerdict === undefined && first.record.noVerdict === undefined;
-      return [{ at, record, ...interval, verdict: isDecided ? verdictOf(interval) : 'inconclusive' }];
+      const noVerdict = noVerdictOf({ numerator: record, denominator: first.record });
+      return [{ at, record, ...interval, verdict: noVerdict === undefined ? verdictOf(interval) : 'inconclusive' }];
     });
     return steps.length === 0 ? [] : [{ id: first.record.id, first: first.record, steps }];
   });

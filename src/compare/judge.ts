@@ -42,7 +42,7 @@ function newJudge(run: Judging): Judge {
     return (
       interval && {
         ...interval,
-        verdict: verdictOn(numerator, denominator, interval, limits),
+        verdict: noVerdict === undefined ? verdictOn(numerator, denominator, interval, limits) : 'inconclusive',
         ...(noVerdict === undefined ? {} : { noVerdict }),
       }
     );

@@ -95,7 +95,8 @@ export function priorsOf(compared: readonly ComparedCells[]): Priors {
 
 /** Why two cells get no verdict, by one of them. `undefined` if they do. */
 export function noVerdictOf({ numerator, denominator }: ComparedCells): NoVerdict | undefined {
-  return numerator.noVerdict ?? denominator.noVerdict;
+  const isOfOne = Math.min(forkCount(numerator), forkCount(denominator)) <= 1;
+  return numerator.noVerdict ?? denominator.noVerdict ?? (isOfOne ? 'one-process' : undefined);
 }
 
 function hasManyBlocks(pairs: readonly (readonly number[])[]): boolean {

@@ -44,17 +44,13 @@ function shareOf(cpuOf: (sample: Sample) => number | undefined): (sample: Sample
   };
 }
 
-/**
- * The verdict on two cells. It is no verdict on the clients if the server, or the machine, was the limit of both. There is none at
- * all on a cell that decides nothing.
- */
+/** The verdict on two cells. It is no verdict on the clients if the server, or the machine, was the limit of both. */
 export function verdictOn(
   a: CompletedRecord,
   b: CompletedRecord,
   interval: RatioInterval,
   { margin, cores }: { readonly margin: number; readonly cores?: number | undefined },
 ): Verdict {
-  if ((a.noVerdict ?? b.noVerdict) !== undefined) return 'inconclusive';
   const areBound = [a, b].every((record) => isServerBound(record, cores));
   return areBound ? 'server-bound' : verdictOf(interval, margin);
 }

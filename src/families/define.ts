@@ -1,6 +1,6 @@
 import { invalidArgument } from '../errors.js';
 import { describeValue } from '../library/crossing/describe-value.js';
-import { checkFunction, oneOf, requireOptions } from '../library/crossing/options.js';
+import { type OptionChecks, checkFunction, checkLater, checkOptionNames, oneOf } from '../library/crossing/options.js';
 import { checkText } from '../library/crossing/well-formed.js';
 import { type Cell, type Side, itemsOf } from '../records/record.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from './workload.js';
@@ -86,7 +86,7 @@ export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition
  * ```
  */
 export function defineWorkload<Lane extends LaneDefinition>(definition: WorkloadDefinition<Lane>): Family {
-  requireOptions(definition);
+  checkOptionNames(definition, NAMES, 'the workload');
   const { family, name, rows, lanes, module } = definition;
   checkText('family', family);
   checkText('name', name);
@@ -128,6 +128,18 @@ export function defineWorkload<Lane extends LaneDefinition>(definition: Workload
     }),
   };
 }
+
+/** The names of a definition, whose values are checked where they are read. */
+const NAMES: OptionChecks<WorkloadDefinition> = {
+  family: checkLater,
+  name: checkLater,
+  description: checkLater,
+  module: checkLater,
+  rows: checkLater,
+  bytesPerRow: checkLater,
+  lanes: checkLater,
+  open: checkLater,
+};
 
 function plannedLane(definition: WorkloadDefinition, lane: LaneDefinition, rows: number): PlannedCell {
   const { family, name, bytesPerRow } = definition;

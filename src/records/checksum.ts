@@ -3,6 +3,9 @@ import type { Checksum } from './record.js';
 /** The most relative difference between two sums of the same floats, since engines add in different orders. */
 const FLOAT_TOLERANCE = 1e-9;
 
+/** The sum that marks a cell of which each call reads its result in full, because reading may be a part of the work. */
+export const READ_IN_FULL = 'readInFull';
+
 /** The first thing in which two checksums differ: counts and sums of integers exactly, sums of floats beyond rounding. */
 export interface ChecksumDifference {
   readonly what: string;

@@ -223,9 +223,10 @@ export interface Latency {
 
 /**
  * Why a cell decides nothing. Its samples can't be made long enough, it still gets faster when warming up ends, or its calls take
- * no longer than the loop around them.
+ * no longer than the loop around them. A comparison also decides nothing if one process measured a side: processes differ by more
+ * than samples do, and one says nothing of that.
  */
-export type NoVerdict = 'too-short' | 'still-warming-up' | 'nothing-to-measure';
+export type NoVerdict = 'too-short' | 'still-warming-up' | 'nothing-to-measure' | 'one-process';
 
 /** A cell that did its work, with its samples and their summary. */
 export interface CompletedRecord extends Cell {

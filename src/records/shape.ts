@@ -1,6 +1,7 @@
 /** Checks of parsed JSON by the schemas in `schema/`. These schemas describe the same files for other languages. */
 import { readFileSync } from 'node:fs';
 
+import { suggestion } from '../closest-word.js';
 import { BoundaryError } from '../errors.js';
 
 /** The most items of a list, far more than any run has, and of a list that a message shows. */
@@ -39,14 +40,14 @@ export type Check = (value: unknown, path: string) => void;
 
 /**
  * The checks by the definitions of a file in `schema/`. The file is read at the first check. Without a name, it is the check of the
- * whole.
+ * whole. Strict checks are of files that people write: a field that the schema does not name is a misspelt one.
  */
-export function checksBy(file: string): (definition?: string) => Check {
+export function checksBy(file: string, isStrict = false): (definition?: string) => Check {
   let root: Schema | undefined;
   return (definition) => (value, path) => {
     root ??= JSON.parse(readFileSync(new URL(`../../schema/${file}`, import.meta.url), 'utf8')) as Schema;
     const { $defs = {} } = root;
-    new Shape($defs).check(definition === undefined ? root : $defs[definition]!, value, path);
+    new Shape($defs, isStrict).check(definition === undefined ? root : $defs[definition]!, value, path);
   };
 }
 
@@ -58,8 +59,11 @@ export function checkBy(schema: Schema): Check {
 class Shape {
   readonly #definitions: Readonly<Record<string, Schema>>;
 
-  constructor(definitions: Readonly<Record<string, Schema>>) {
+  readonly #isStrict: boolean;
+
+  constructor(definitions: Readonly<Record<string, Schema>>, isStrict = false) {
     this.#definitions = definitions;
+    this.#isStrict = isStrict;
   }
 
   check(given: Schema, value: unknown, path: string): void {
@@ -79,6 +83,7 @@ class Shape {
     for (const [key, item] of Object.entries(value)) {
       const schema = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
       if (schema) this.check(schema, item, `${path}.${key}`);
+      else if (this.#isStrict && schema === false) throw unknownField(key, properties, path);
     }
   }
 
@@ -152,6 +157,11 @@ function wrong(path: string, expected: string, found: unknown): never {
   const isLong = Array.isArray(found) && found.length > MOST_SHOWN;
   const shown = isLong ? `a list of ${found.length}` : (JSON.stringify(found) ?? 'nothing');
   throw shapeError(`${path} must be ${expected}, but is ${shown.length > 60 ? `${shown.slice(0, 60)}...` : shown}`);
+}
+
+/** The error of a field of an object that has none of its name. */
+export function unknownField(key: string, known: object, path: string): BoundaryError {
+  return shapeError(`${path} has no field '${key}'${suggestion(key, Object.keys(known))}`);
 }
 
 export function shapeError(message: string): BoundaryError {

@@ -21,6 +21,7 @@ import {
   under,
 } from './document.js';
 import { UNKNOWN, formatDuration, formatFactor, formatFactorInterval } from './format.js';
+import { noVerdictReason } from './marks.js';
 
 /** The output of `boundary-bench check`, for a terminal. */
 export function renderBudgetsTerminal(check: BudgetCheck): string {
@@ -114,13 +115,14 @@ function budgetTable(outcomes: readonly BudgetOutcome[]): Table {
   ]);
 }
 
-function sentenceOn({ budget, verdict, measured, reason }: BudgetOutcome): string {
+function sentenceOn({ budget, verdict, measured, reason, noVerdict }: BudgetOutcome): string {
   const { maximum, format } = boundsOf(budget);
   const what = isRatioBudget(budget) ? `${budget.cell} over ${budget.over}` : budget.cell;
   if (verdict === 'unmeasured') return reason ?? 'it was not measured';
   if (verdict === 'other-hardware') return `the time of ${what} was set on other hardware`;
   const figure = measured === undefined ? '' : ` takes ${intervalText(budget, measured)}`;
-  const more = verdict === 'undecided' ? '; more forks decide it' : '';
+  const why = noVerdict === undefined ? '' : `, since a cell was ${noVerdictReason(noVerdict)}`;
+  const more = verdict === 'undecided' ? `; more forks decide it${why}` : '';
   return `${what}${figure}, and the maximum is ${format(maximum)}${more}`;
 }
 

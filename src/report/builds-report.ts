@@ -1,7 +1,8 @@
 /** The report on two builds of an addon that were measured in one run. */
 import { eachOf } from './call-table.js';
 import { type Comparison, type CompletedRecord, type Run } from '../records/record.js';
-import { completedOf, recordsById } from '../compare/cell-groups.js';
+import { recordsById } from '../compare/cell-groups.js';
+import { noVerdictOf } from '../compare/rate-ratio.js';
 import {
   type Block,
   heading,
@@ -14,7 +15,7 @@ import {
   under,
 } from './document.js';
 import { formatFactorInterval, formatPercent } from './format.js';
-import { noVerdictNotes } from './marks.js';
+import { marksOf, notesOf } from './marks.js';
 import { reasonOf } from './results-table.js';
 
 /** A way by two builds. */
@@ -69,7 +70,7 @@ function buildsDocument(run: Run, threshold: number): Block[] {
         { title: 'Way', of: ({ before }) => before.id.replace(/\/old$/, '') },
         { title: '>Old', of: ({ before }) => eachOf(before) },
         { title: '>New', of: ({ after }) => eachOf(after) },
-        { title: '>New / old', of: (pair) => formatFactorInterval(pair) },
+        { title: '>New / old', of: (pair) => formatFactorInterval(pair) + marksOf(pair.before, pair.after) },
         {
           title: 'Verdict',
           of: ({ regressed, verdict, isControl }) =>
@@ -80,7 +81,7 @@ function buildsDocument(run: Run, threshold: number): Block[] {
     paragraph(
       'New / old: the rate of the new build divided by the rate of the old build, measured in turns, with its 95% interval. Above 1, it got faster. A control uses no addon, so that only the machine can differ.',
     ),
-    ...noVerdictNotes(completedOf(run.records)).map(paragraph),
+    ...notesOf(pairs.map(({ before, after }) => marksOf(before, after))).map(paragraph),
     ...under(paragraph('Not measured:'), list(failed.map((record) => `${record.id}: ${reasonOf(record)}`))),
     paragraph(conclusion(pairs, threshold)),
   ];
@@ -94,5 +95,7 @@ function conclusion(pairs: readonly BuildComparison[], threshold: number): strin
     moved.length === 0
       ? ''
       : ` Warning: ${moved.length} of ${pairs.length - ways.length} controls differ, so the machine was not quiet.`;
-  return `${regressions} of ${ways.length} ways slower by more than ${formatPercent(threshold)}.${warning}`;
+  const open = ways.filter(({ before, after }) => noVerdictOf({ numerator: after, denominator: before }) !== undefined);
+  const without = open.length === 0 ? '' : ` ${open.length} get no verdict.`;
+  return `${regressions} of ${ways.length} ways slower by more than ${formatPercent(threshold)}.${without}${warning}`;
 }

@@ -70,7 +70,7 @@ function heapText(record: CompletedRecord): string {
 function longerThan(record: CompletedRecord, floor: CompletedRecord | undefined, judge: Judge): string {
   const interval = floor === undefined || floor === record ? undefined : judge(floor, record);
   if (interval === undefined || floor === undefined) return UNKNOWN;
-  return formatFactorInterval(interval) + noVerdictMark(record.noVerdict ?? floor.noVerdict);
+  return formatFactorInterval(interval) + noVerdictMark(interval.noVerdict);
 }
 
 /** Finds the cell that does the work of another one within one side, if it was measured. */

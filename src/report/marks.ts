@@ -1,5 +1,5 @@
 import { isRequestWork } from '../compare/cell-groups.js';
-import { forkCount, hasFewForks } from '../compare/rate-ratio.js';
+import { forkCount, hasFewForks, noVerdictOf } from '../compare/rate-ratio.js';
 import { type CompletedRecord, type NoVerdict, itemsOf } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 
@@ -29,6 +29,12 @@ const NO_VERDICT: Readonly<
     ofTwo: 'the calls of one of the two take no longer than the loop around them',
     note: '○ The calls of the cell take no longer than the loop around them: nothing can be measured, so it gets no verdict.',
   },
+  'one-process': {
+    mark: ' ◇',
+    reason: 'measured in one process',
+    ofTwo: 'one process measured one of the two',
+    note: '◇ One process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.',
+  },
 };
 
 /**
@@ -36,10 +42,11 @@ const NO_VERDICT: Readonly<
  * rests, if it is not all of both cells.
  */
 export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FOR_INTERVAL): string {
+  const noVerdict = noVerdictOf({ numerator: a, denominator: b });
   const isOneProcess = forkCount(a) === 0 || forkCount(b) === 0;
   const isOfFew = forks < FORKS_FOR_INTERVAL || hasFewForks(a, b);
-  const processes = isOneProcess ? ONE_PROCESS : isOfFew ? FEW_FORKS : '';
-  return (itemsOf(a) === itemsOf(b) ? '' : OTHER_ROWS) + processes + noVerdictMark(a.noVerdict ?? b.noVerdict);
+  const processes = isOneProcess ? ONE_PROCESS : isOfFew && noVerdict !== 'one-process' ? FEW_FORKS : '';
+  return (itemsOf(a) === itemsOf(b) ? '' : OTHER_ROWS) + processes + noVerdictMark(noVerdict);
 }
 
 /** The mark of a cell that decides nothing, after its figures. Nothing after the figures of others. */

@@ -112,7 +112,10 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     heading(2, `Engine: ${engine}`),
     ...adaptationBlocks(run.context.adaptations?.[engine]),
     ...tableBlock(callTable(completed.filter(isCall), run.comparisons, judge)),
-    ...noVerdictNotes(completed.filter(isCall)).map(paragraph),
+    ...noVerdictNotes([
+      ...completed.filter(isCall),
+      ...run.comparisons.filter(({ numerator }) => callIds.has(numerator)),
+    ]).map(paragraph),
     ...list(crossoverTexts(completed, judge)),
     ...(engine === NOOP ? [] : list(attributionTexts(completedOf(run.records), judge))),
     ...runtimeBlocks(completed.filter(isCall), run),

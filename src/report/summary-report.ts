@@ -179,6 +179,10 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
     const reasons = groupBy(without, (reason) => reason).map((same) => `${same.length} ${noVerdictReason(same[0]!)}`);
     return `${without.length} of ${records.length} cells get no verdict: ${reasons.join(', ')}.`;
   }
+  const ofOne = comparisons.filter(({ noVerdict }) => noVerdict === 'one-process').length;
+  if (ofOne > 0) {
+    return `${ofOne} of ${comparisons.length} comparisons get no verdict: a cell was measured in one process. Measure without --forks, or with --forks 3 or more.`;
+  }
   const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');
   const wrong = noise.filter(isDecided).length;
   if (noise.length >= CELLS_FOR_NOISE && wrong / noise.length > TOO_OFTEN_WRONG) {

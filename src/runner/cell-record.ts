@@ -1,5 +1,6 @@
 import { UNSUPPORTED, toBoundaryError } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
+import { READ_IN_FULL } from '../records/checksum.js';
 import type { CompletedRecord, Latency, NoVerdict, RunRecord } from '../records/record.js';
 import type { ForkRecord } from '../records/run-log.js';
 import { LatencyHistogram } from '../stats/latency-histogram.js';
@@ -12,14 +13,16 @@ export function completedRecord({ cell }: PlannedCell, forks: readonly ForkRecor
   const latency = mergedLatency(samples.map((sample) => sample.latency));
   const behind = mergedLatency(samples.map((sample) => sample.behind));
   const noVerdict = noVerdictOf(forks);
+  const { checksum } = forks.at(-1)!;
   return {
     ...cell,
+    ...(Object.hasOwn(checksum.sums, READ_IN_FULL) && { variant: `${cell.variant}, read in full` }),
     outcome: 'completed',
     samples,
     summary: summarize(samples, cell),
     ...(latency === undefined ? {} : { latency }),
     ...(behind === undefined ? {} : { behind }),
-    checksum: forks.at(-1)!.checksum,
+    checksum,
     ...(noVerdict === undefined ? {} : { noVerdict }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Cell } from '../records/record.js';
 import type { PlannedCell } from '../families/workload.js';
+import { suggestion } from '../closest-word.js';
 import { BoundaryError } from '../errors.js';
 
 /** The dimensions by which cells are filtered. */
@@ -77,9 +78,10 @@ function escapeForPattern(text: string): string {
 
 /** The error for a word that is not in `known`, with the closest known word as a suggestion if one is close. */
 export function unknownWord(word: string, known: readonly string[], what: string): BoundaryError {
-  const closest = closestTo(word, known);
-  const suggestion = closest === undefined ? '' : `; did you mean ${closest}?`;
-  return new BoundaryError('BB_FILTER_UNKNOWN', `unknown ${what} '${word}'${suggestion}`, {
+  const other = OTHER_WORDS[word.toLowerCase()];
+  const isOther = other?.split(',').every((each) => known.includes(each)) === true;
+  const meant = isOther ? `; did you mean ${other}?` : suggestion(word, known);
+  return new BoundaryError('BB_FILTER_UNKNOWN', `unknown ${what} '${word}'${meant}`, {
     hint: known.length === 0 ? `No cell here has a ${what}.` : `Known: ${known.join(', ')}.`,
   });
 }
@@ -92,27 +94,3 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
   javascript: 'js',
   native: 'rust',
 };
-
-function closestTo(word: string, known: readonly string[]): string | undefined {
-  const other = OTHER_WORDS[word.toLowerCase()];
-  if (other !== undefined && other.split(',').every((each) => known.includes(each))) return other;
-  const ranked = known
-    .map((value) => ({ value, distance: editDistance(word.toLowerCase(), value.toLowerCase()) }))
-    .toSorted((a, b) => a.distance - b.distance);
-  const best = ranked[0];
-  return best !== undefined && best.distance <= Math.max(1, Math.ceil(word.length / 3)) ? best.value : undefined;
-}
-
-/** The fewest letters to insert, delete or replace to make one word the other. */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min(replaced, previous[j]! + 1, current[j - 1]! + 1));
-    }
-    previous = current;
-  }
-  return previous[b.length]!;
-}

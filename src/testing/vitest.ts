@@ -1,6 +1,16 @@
 /** Matchers for vitest, and for other test runners whose `expect.extend` is Jest's. */
+import type { MatcherState } from 'vitest';
+
 import { invalidArgument } from '../errors.js';
 import { describeValue } from '../library/crossing/describe-value.js';
+import {
+  type OptionChecks,
+  checkBoolean,
+  checkNumber,
+  checkOptionNames,
+  readOptions,
+} from '../library/crossing/options.js';
+import { checkText } from '../library/crossing/well-formed.js';
 import { formatDuration, formatFactor, formatFactorInterval } from '../report/format.js';
 import type { ComparedWays } from './compare-ways.js';
 
@@ -47,6 +57,9 @@ export interface MatcherResult {
  * - `expect(...).toBeWithinBudget('napi', { over: 'js', maximumRatio: 0.5 })`, or `{ maximumSeconds: 0.002 }`, fails if the whole
  *   interval of the time is beyond the budget, and with `strict` if a part of it is.
  *
+ * With `.not`, the other side is the wrong one: `.not.toBeFasterThan('js')` fails if the whole interval is above 1. Too few blocks
+ * fail only with `strict`.
+ *
  * @example
  * ```js
  * import { compareWays } from 'boundary-bench/bench';
@@ -62,20 +75,21 @@ export interface MatcherResult {
  * ```
  */
 export const matchers = {
-  toBeFasterThan(received: ComparedWays, other: string, options: FasterOptions = {}): MatcherResult {
-    const { by = 1, strict = false } = options;
-    const way = options.way ?? onlyOther(received, other);
+  toBeFasterThan(this: unknown, received: ComparedWays, other: string, options: FasterOptions = {}): MatcherResult {
+    const { by = 1, strict = false, way = onlyOther(received, other) } = readOptions(options, FASTER);
     const ratio = received.ratioOf(way, other);
-    const pass = strict ? ratio.low >= by : ratio.high >= by;
+    const pass = (strict === isNegated(this) ? ratio.high : ratio.low) >= by;
     const times = `${way} ${formatDuration(received.secondsOf(way))} a call, ${other} ${formatDuration(received.secondsOf(other))}`;
     return {
       pass,
       message: () =>
+        tooFewText(received) ??
         `${way} is ${formatFactorInterval(ratio)} as fast as ${other}, which is to be ${pass ? 'below' : 'at least'} ${by}× (${times}; ${received.blocks} blocks)`,
     };
   },
 
-  toBeWithinBudget(received: ComparedWays, way: string, budget: WayBudget): MatcherResult {
+  toBeWithinBudget(this: unknown, received: ComparedWays, way: string, budget: WayBudget): MatcherResult {
+    checkOptionNames(budget, BUDGET_NAMES, 'the budget');
     const { strict = false } = budget;
     const isTime = 'maximumSeconds' in budget;
     const maximum = requirePositive(budget, isTime ? 'maximumSeconds' : 'maximumRatio');
@@ -83,14 +97,44 @@ export const matchers = {
     const { ratio, low, high } = isTime ? received.timeOf(way) : received.ratioOf(budget.over, way);
     const show = isTime ? formatDuration : (value: number) => formatFactor(value);
     const of = isTime ? 'a call' : `the time of ${budget.over}`;
-    const pass = (strict ? high : low) <= maximum;
+    const pass = (strict === isNegated(this) ? low : high) <= maximum;
     return {
       pass,
       message: () =>
+        tooFewText(received) ??
         `${way} takes ${show(ratio)} (${show(low)} to ${show(high)}) ${of}, which is to be ${pass ? 'above' : 'at most'} ${show(maximum)} (${received.blocks} blocks)`,
     };
   },
 };
+
+const FASTER: OptionChecks<FasterOptions> = { way: checkText, by: checkNumber, strict: checkBoolean };
+
+const BUDGET_NAMES = { strict: '', maximumSeconds: '', over: '', maximumRatio: '' };
+
+declare module 'vitest' {
+  interface Matchers<T = any> {
+    /** Fails if the whole interval says that a way is not `by` times as fast as `other`. */
+    toBeFasterThan(other: string, options?: FasterOptions): void;
+    /** Fails if the whole interval of the time of a way is beyond its budget. */
+    toBeWithinBudget(way: string, budget: WayBudget): void;
+  }
+}
+
+/** Whether a matcher stands after `.not`, by the state that its test runner calls it with. */
+function isNegated(state: unknown): boolean {
+  return (state as Partial<MatcherState> | undefined)?.isNot === true;
+}
+
+/** The calls of each way for which the recommended budget has the time. */
+const ENOUGH_CALLS = 12;
+
+/** Why a comparison of too few blocks decides nothing. `undefined` for other comparisons. */
+function tooFewText(received: ComparedWays): string | undefined {
+  if (!received.hasTooFewBlocks) return undefined;
+  const seconds = received.ways.reduce((sum, way) => sum + received.secondsOf(way), 0);
+  const enough = Number((1000 * ENOUGH_CALLS * seconds).toPrecision(2));
+  return `too few blocks were measured for a verdict (${received.blocks}); give compareWays more time: { budgetMs: ${Math.ceil(enough)} }`;
+}
 
 function requirePositive(budget: WayBudget, name: 'maximumSeconds' | 'maximumRatio'): number {
   const value = (budget as Partial<Record<typeof name, number>>)[name];

@@ -61,3 +61,70 @@ export const wrong = workload('wrong', {
     'rust, no bytes': program('true', [], { bytes: (value) => value }),
   },
 });
+
+const text = JSON.stringify(Array.from({ length: 2000 }, (_, index) => index * 1.5));
+const parse = () => JSON.parse(text);
+
+class Lazy {
+  *[Symbol.iterator]() {
+    yield* parse();
+  }
+}
+
+/** Ways whose results are computed when they are read. */
+export const lazy = workload('lazy', {
+  ways: {
+    js: parse,
+    'js, generator': () => new Lazy()[Symbol.iterator](),
+    'js, proxy': () => {
+      let values;
+      return new Proxy([], { get: (_, key) => Reflect.get((values ??= parse()), key) });
+    },
+    'js, getter': () => ({
+      get values() {
+        return parse();
+      },
+    }),
+    'js, later': async () => new Lazy(),
+    'js, opaque': () => new WeakSet(),
+  },
+  check: () => true,
+});
+
+export const read = workload('read', {
+  read: (values) => {
+    let sum = 0;
+    for (const value of values) sum += value;
+    return sum;
+  },
+  ways: {
+    js: parse,
+    'js, iterator': () => new Lazy(),
+    'js, wrong': () => [1, 2],
+    'rust, timed': {
+      timed: (_, repeats) => {
+        const start = performance.now();
+        for (let repeat = 0; repeat < repeats; repeat += 1) parse();
+        return (performance.now() - start) / 1000;
+      },
+      run: () => new Set(parse()),
+    },
+  },
+});
+
+const sort = (values, compare) => values.sort(compare); // oxlint-disable-line unicorn/no-array-sort -- it is to change them
+
+/** Ways of which all but the first change their input. */
+export const changes = workload('changes', {
+  input: () => ({ numbers: Float64Array.of(3, 1, 2), rows: [{ id: 2 }, { id: 1 }], compare: (a, b) => a.id - b.id }),
+  ways: {
+    js: ({ numbers }) => numbers.toSorted(),
+    'js, in place': ({ numbers }) => sort(numbers),
+    'js, of objects': ({ numbers, rows, compare }) => {
+      sort(rows, compare);
+      return numbers.toSorted();
+    },
+    'rust, timed': { timed: () => 0, run: ({ numbers }) => sort(numbers) },
+    'rust, timed alone': { timed: ({ numbers }) => sort(numbers).indexOf(1), run: ({ numbers }) => numbers.toSorted() },
+  },
+});

@@ -45,7 +45,7 @@ describe('a workload of the user', () => {
     ['has no ways', { ways: {} }],
     ['does not say on which side it is', { ways: { fast: js } }],
     ['must be a function or a program', { ways: { js: 3 as never } }],
-    ["must be 'rust', 'napi' or 'js'", { ways: { x: { side: 'wasm' as never, run: js } } }],
+    ['side of the way x must be one of rust, napi, js', { ways: { x: { side: 'wasm' as never, run: js } } }],
     ['have the same name', { ways: { 'js a': js, 'js-a': js } }],
     ['needs a name with letters', { ways: { '??': js } }],
     ['sizes must be an array of numbers', { sizes: ['a' as never], ways: { js } }],
@@ -57,6 +57,20 @@ describe('a workload of the user', () => {
     ['tolerance must be a number', { tolerance: -1, ways: { js } }],
     ['ways must be an object', { ways: 3 as never }],
     ['input must be a function', { input: 3 as never, ways: { js } }],
+    ['the workload work: there is no option "size"; did you mean sizes?', { size: [1, 2], ways: { js } } as never],
+    ['there is no option "chek"; did you mean check?', { chek: js, ways: { js } } as never],
+    ['there is no option "imput"; did you mean input?', { imput: js, ways: { js } } as never],
+    ['the way x: there is no option "sied"; did you mean side?', { ways: { x: { sied: 'js', run: js } as never } }],
+    ['the way js: there is no option "timd"; did you mean timed?', { ways: { js: { timd: js, run: js } as never } }],
+    [
+      'the way rust: there is no option "argument"; did you mean arguments?',
+      {
+        ways: { rust: { program: 'p', argument: [] } as never },
+      },
+    ],
+    ['arguments of the way rust must be an array', { ways: { rust: { program: 'p' } as never } }],
+    ['the ways are js; did you mean js?', { ways: { js }, noop: { jss: js } }],
+    ['read must be a function', { read: 3 as never, ways: { js } }],
     ['noop has a twin of "napi"; the ways are js', { ways: { js }, noop: { napi: js } }],
     ['the twin of the way js must be a function', { ways: { js }, noop: { js: 3 as never } }],
   ])('is refused if it makes no sense: %s', (message, definition) => {
@@ -105,7 +119,7 @@ describe('files of workloads', () => {
   });
 
   it('export workloads', async () => {
-    expect((await loadOwn([FILE])).map(({ name }) => name)).toEqual(['sum', 'wrong']);
+    expect((await loadOwn([FILE])).map(({ name }) => name)).toEqual(['sum', 'wrong', 'lazy', 'read', 'changes']);
     await expect(loadOwn([FILE, FILE])).rejects.toThrow('two workloads have the name sum');
     await expect(
       loadOwn([fileURLToPath(new URL('equal.test.ts', import.meta.url)).replace('equal.test.ts', 'sum.py')]),
@@ -143,6 +157,45 @@ describe('a run of a file', () => {
     // Both Python programs are there, or none.
     const outcomeOf = (lane: string): unknown => records.find((record) => record.lane === lane)?.outcome;
     expect(outcomeOf('native-python-by-bytes')).toBe(outcomeOf('native-python'));
+  });
+
+  it('fails the ways that change their input, and says which', () => {
+    expect(of('changes/js').outcome).toBe('completed');
+    for (const lane of ['js-in-place', 'js-of-objects', 'rust-timed', 'rust-timed-alone']) {
+      expect(of(`changes/${lane}`), lane).toMatchObject({
+        outcome: 'failed',
+        error: {
+          code: 'BB_INPUT_CHANGED',
+          message: expect.stringMatching(/^the way .* changed its input/) as string,
+        },
+      });
+    }
+  });
+
+  it('reads what is computed when it is read within each call, and says so', () => {
+    const [plain, ...lazy] = ['js', 'js-generator', 'js-proxy', 'js-getter', 'js-later'].map(
+      (lane) => of(`lazy/${lane}`) as CompletedRecord,
+    );
+    expect(plain!.variant).toBe('js');
+    for (const { variant, summary, outcome } of lazy) {
+      expect([outcome, variant]).toEqual(['completed', expect.stringMatching(/^js, .*, read in full$/)]);
+      expect(summary.medianSeconds).toBeGreaterThan(plain!.summary.medianSeconds / 3);
+    }
+    expect(of('lazy/js-opaque')).toMatchObject({
+      outcome: 'failed',
+      error: { message: expect.stringContaining("can't be read in full") as string },
+    });
+  });
+
+  it('reads results by the option read within each call, and compares what it returns', () => {
+    const [plain, iterator] = ['js', 'js-iterator'].map((lane) => of(`read/${lane}`) as CompletedRecord);
+    expect([plain!.variant, iterator!.variant]).toEqual(['js', 'js, iterator']);
+    expect(iterator!.summary.medianSeconds).toBeGreaterThan(plain!.summary.medianSeconds / 3);
+    expect(of('read/rust-timed').outcome).toBe('completed');
+    expect(of('read/js-wrong')).toMatchObject({
+      outcome: 'failed',
+      error: { message: expect.stringContaining('the number that read returned is 3, expected') as string },
+    });
   });
 
   it('leaves a result file that others read', async () => {

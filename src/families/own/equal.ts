@@ -4,7 +4,7 @@
 export const DEFAULT_TOLERANCE = 1e-9;
 
 /** The deepest nesting of a result. */
-const DEEPEST = 200;
+export const DEEPEST = 200;
 
 /** A result as JSON has it: numbers that JSON lacks are texts with a mark before them. */
 export type Canonical = null | boolean | number | string | readonly Canonical[] | { readonly [key: string]: Canonical };

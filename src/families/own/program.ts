@@ -1,7 +1,7 @@
 /** A way that is a program: it does the work in a process of its own, and speaks the protocol of docs/protocol.md. */
 import { invalidArgument } from '../../errors.js';
 import { describeValue } from '../../library/crossing/describe-value.js';
-import { checkFunction, readOptions } from '../../library/crossing/options.js';
+import { type OptionChecks, checkFunction, readOptions } from '../../library/crossing/options.js';
 import { checkText } from '../../library/crossing/well-formed.js';
 import { RunningProgram } from '../running-program.js';
 import { canonicalOf } from './equal.js';
@@ -50,9 +50,20 @@ export function program<Input = never>(
 ): Program {
   checkText('path', path);
   const { bytes } = readOptions(options, { bytes: checkFunction });
-  if (!Array.isArray(args)) throw invalidArgument(`args must be an array of texts, not ${describeValue(args)}`);
-  args.forEach((each: string, index) => checkText(`args[${index}]`, each));
+  checkArguments('args', args);
   return { program: path, arguments: args, ...(bytes === undefined ? {} : { bytes }) };
+}
+
+function checkArguments(name: string, args: unknown): void {
+  if (!Array.isArray(args)) throw invalidArgument(`${name} must be an array of texts, not ${describeValue(args)}`);
+  args.forEach((each: string, index) => checkText(`${name}[${index}]`, each));
+}
+
+const CHECKS: OptionChecks<Program> = { program: checkText, arguments: checkArguments, bytes: checkFunction };
+
+/** Throws `BB_INVALID_ARGUMENT` if a way is no program as `program` makes it. */
+export function checkProgram(name: string, way: Program): void {
+  checkArguments(`arguments of the way ${name}`, readOptions(way, CHECKS, `the way ${name}`).arguments);
 }
 
 export function isProgram(way: unknown): way is Program {

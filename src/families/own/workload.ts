@@ -2,7 +2,16 @@
 import { BoundaryError, checksumMismatch, invalidArgument, toBoundaryError } from '../../errors.js';
 import { describeValue } from '../../library/crossing/describe-value.js';
 import { loadedAddons } from '../../host/loaded-addons.js';
-import { checkFunction, requireOptions } from '../../library/crossing/options.js';
+import { suggestion } from '../../closest-word.js';
+import {
+  type OptionChecks,
+  checkFunction,
+  checkLater,
+  checkNumber,
+  checkOptionNames,
+  oneOf,
+  readOptions,
+} from '../../library/crossing/options.js';
 import { ownList } from '../../library/crossing/own-list.js';
 import { checkText } from '../../library/crossing/well-formed.js';
 import { type Cell, type Side, itemsOf } from '../../records/record.js';
@@ -11,8 +20,10 @@ import { IN_PROCESS } from '../in-process.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, Stopwatch } from '../workload.js';
 import { called, calledLater, forgetResults, isPromise } from './calls.js';
 import { type Canonical, DEFAULT_TOLERANCE, canonicalOf, differenceOf } from './equal.js';
+import { READ_IN_FULL } from '../../records/checksum.js';
 import { NOOP, noopLaneOf } from '../../records/noop.js';
-import { type Program, isProgram, startWay } from './program.js';
+import { type Reader, checkRead, copyOf, isPlain, readInFull, reading, requireUnchanged } from './plain.js';
+import { type Program, checkProgram, isProgram, startWay } from './program.js';
 
 /** Does the work once, and returns what it results in: a value, or a promise of it. */
 export type WayFunction<Input> = (input: Input) => unknown;
@@ -49,7 +60,8 @@ export interface OwnWorkload<Input> {
   readonly input?: (size: number) => Input | Promise<Input>;
   /**
    * The ways to do the work, by their names. The first word of a name is the side: `js` or `wasm`, `napi` for any addon, or `rust`.
-   * Each must return its result, which must not depend on earlier calls, and must leave the input as it is.
+   * Each must return its result, which must not depend on earlier calls. A way that changes its input fails (`BB_INPUT_CHANGED`):
+   * the next call would get another one. Plain data is compared. Functions and instances of classes in the input are not.
    */
   readonly ways: Readonly<Record<string, Way<Input>>>;
   /**
@@ -62,6 +74,12 @@ export interface OwnWorkload<Input> {
   readonly items?: (size: number) => number;
   /** Throws, or returns `false`, if a result is wrong. Absent: all ways must return the same. */
   readonly check?: (result: unknown, input: Input) => unknown;
+  /**
+   * Reads a result. It is a part of each timed call, and must return the same for all ways. The results themselves may then differ.
+   * Absent: plain data is not read. Any other result, such as an iterator, a proxy or an object with accessors, is read in full
+   * within each call, and the name of the way says so.
+   */
+  readonly read?: (result: any) => number;
   /** The relative difference up to which two numbers are the same. Default: 1e-9. */
   readonly tolerance?: number;
   /** The URL of the module that exports the workload, `import.meta.url` there. The command line knows it. */
@@ -101,9 +119,11 @@ interface PlannedWay<Input> {
  * measured in processes of its own, which take turns. The number of calls of a sample is found by itself.
  *
  * All ways must return the same, by deep equality. Numbers may differ by `tolerance`. Typed arrays, iterables and plain arrays are
- * compared by their items, and `null` and `undefined` count as one. With `check`, it decides instead.
+ * compared by their items, and `null` and `undefined` count as one. With `check`, it decides instead. With `read`, the numbers that it
+ * returns are compared.
  *
- * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a definition that makes no sense.
+ * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a definition that makes no sense, and for names that it does not
+ * know.
  *
  * @example
  * ```js
@@ -126,31 +146,34 @@ interface PlannedWay<Input> {
  */
 export function workload<Input = number>(name: string, definition: OwnWorkload<Input>): Family {
   checkText('name', name);
-  requireOptions(definition);
-  const { sizes, input, items, check, tolerance = DEFAULT_TOLERANCE, module } = definition;
-  const ways = waysOf(name, definition.ways);
-  const twins = twinsOf(ways, definition.noop);
-  if (sizes !== undefined) checkSizes(sizes);
-  for (const [option, value] of Object.entries({ module, description: definition.description })) {
-    if (value !== undefined) checkText(option, value);
-  }
-  for (const [option, value] of Object.entries({ input, items, check })) {
-    if (value !== undefined) checkFunction(option, value);
-  }
-  if (!(Number.isFinite(tolerance) && tolerance >= 0)) {
-    throw invalidArgument(`tolerance must be a number of 0 or more, not ${describeValue(tolerance)}`);
-  }
-  const work: PlannedWorkload<Input> = { ...definition, name, planned: [...ways, ...twins], tolerance };
+  const own = readOptions<OwnWorkload<Input>>(definition, CHECKS, `the workload ${name}`);
+  const { sizes, tolerance = DEFAULT_TOLERANCE, module } = own;
+  const ways = waysOf(name, own.ways);
+  const twins = twinsOf(ways, own.noop);
+  const work: PlannedWorkload<Input> = { ...own, name, planned: [...ways, ...twins], tolerance };
   return {
     name,
     ...(module === undefined ? {} : { module }),
-    description: definition.description ?? `${ways.map((way) => way.name).join(', ')}`,
+    description: own.description ?? `${ways.map((way) => way.name).join(', ')}`,
     defaultRows: 1,
     hasOperations: true,
     plan: () => (sizes ?? [undefined]).flatMap((size) => work.planned.map((way) => plannedWay(work, way, size))),
     open: async (options, cells) => openWork(work, options as OwnOptions, cells),
   };
 }
+
+const CHECKS: OptionChecks<OwnWorkload<never>> = {
+  description: checkText,
+  sizes: checkSizes,
+  input: checkFunction,
+  ways: checkLater,
+  noop: checkLater,
+  items: checkFunction,
+  check: checkFunction,
+  read: checkFunction,
+  tolerance: checkNumber,
+  module: checkText,
+};
 
 /** A workload whose definition was checked. */
 interface PlannedWorkload<Input> extends OwnWorkload<Input> {
@@ -184,8 +207,9 @@ function twinsOf<Input>(
   return Object.entries(noop).map(([name, run]) => {
     const way = ways.find((each) => each.name === name);
     if (way === undefined) {
+      const names = ways.map((each) => each.name);
       throw invalidArgument(
-        `noop has a twin of ${describeValue(name)}; the ways are ${ways.map((each) => each.name).join(', ')}`,
+        `noop has a twin of ${describeValue(name)}; the ways are ${names.join(', ')}${suggestion(name, names)}`,
       );
     }
     checkFunction(`the twin of the way ${name}`, run);
@@ -202,15 +226,16 @@ function wayOf<Input>(name: string, given: Way<Input>): PlannedWay<Input> {
   if (typeof given !== 'object' || given === null || isProgram(given)) {
     return { name, lane, side: sideOf(name, lane), run: runOf(name, given) };
   }
+  checkOptionNames(given, WAY_NAMES, `the way ${name}`);
   const { side = sideOf(name, lane), run } = given;
-  if (!['rust', 'napi', 'js'].includes(side)) {
-    throw invalidArgument(`side of the way ${name} must be 'rust', 'napi' or 'js', not ${describeValue(side)}`);
-  }
+  oneOf('rust', 'napi', 'js')(`side of the way ${name}`, side);
   if (!('timed' in given)) return { name, lane, side, run: runOf(name, run) };
   checkFunction(`timed of the way ${name}`, given.timed);
   checkFunction(`run of the way ${name} that times itself`, run);
   return { name, lane, side, run, timed: given.timed };
 }
+
+const WAY_NAMES = { side: '', run: '', timed: '' };
 
 function sideOf(name: string, lane: string): Side {
   const side = SIDES[lane.split('-')[0]!];
@@ -221,15 +246,19 @@ function sideOf(name: string, lane: string): Side {
 }
 
 function runOf<Input>(name: string, run: WayFunction<Input> | Program): WayFunction<Input> | Program {
-  if (typeof run === 'function' || isProgram(run)) return run;
+  if (typeof run === 'function') return run;
+  if (isProgram(run)) {
+    checkProgram(name, run);
+    return run;
+  }
   throw invalidArgument(`the way ${name} must be a function or a program, not ${describeValue(run)}`);
 }
 
-function checkSizes(sizes: readonly number[]): void {
-  const own = Array.isArray(sizes) ? ownList('sizes', sizes) : [];
-  const isRight = own.length > 0 && own.every((size) => Number.isFinite(size) && size >= 0);
+function checkSizes(_name: string, sizes: unknown): void {
+  const own = Array.isArray(sizes) ? ownList<unknown>('sizes', sizes) : [];
+  const isRight = own.length > 0 && own.every((size) => Number.isFinite(size) && Number(size) >= 0);
   if (!isRight) throw invalidArgument(`sizes must be an array of numbers of 0 or more, not ${describeValue(sizes)}`);
-  if (new Set(sizes).size < sizes.length) throw invalidArgument('two sizes are the same');
+  if (new Set(own).size < own.length) throw invalidArgument('two sizes are the same');
 }
 
 function plannedWay<Input>(
@@ -285,8 +314,8 @@ async function openWork<Input>(
       const input = await inputOf(work, cell.size);
       const verify = way.isNoop === true ? unchecked : verifierOf(work, way, input, results[cell.workload]);
       if (isProgram(way.run)) return openProgram(work, way.run, cell, input, verify);
-      if (way.timed !== undefined) return openTimed(way.name, way.timed, way.run, cell, input, verify);
-      return openFunction(way.name, way.run, cell, input, verify);
+      if (way.timed !== undefined) return openTimed(work, way.name, way.timed, way.run, cell, input, verify);
+      return openFunction(work, way, way.run, cell, input, verify);
     },
     close: async () => {},
   };
@@ -298,7 +327,7 @@ async function inputOf<Input>({ input }: PlannedWorkload<Input>, size = 1): Prom
 
 /**
  * The expected results, by the workloads of cells: the results of the first way in JavaScript, or else of the first function. There
- * are none if `check` decides.
+ * are none if `check` decides. With `read`, they are the numbers that it returns.
  */
 async function resultsOf<Input>(
   work: PlannedWorkload<Input>,
@@ -306,14 +335,15 @@ async function resultsOf<Input>(
 ): Promise<Readonly<Record<string, Canonical>>> {
   const functions = work.planned.filter(({ run, isNoop }) => !isProgram(run) && isNoop !== true);
   const reference = functions.find(({ side }) => side === 'js') ?? functions[0];
-  if (work.check !== undefined || reference === undefined) return {};
+  const { read, check } = work;
+  if ((check !== undefined && read === undefined) || reference === undefined) return {};
   const bySize = new Map(cells.map(({ cell }) => [cell.workload, cell.size]));
   const results: Record<string, Canonical> = {};
   for (const [name, size] of bySize) {
     try {
       const result = await (reference.run as WayFunction<Input>)(await inputOf(work, size));
       requireResult(reference, result);
-      results[name] = canonicalOf(result);
+      results[name] = canonicalOf(read === undefined ? result : read(result));
     } catch (thrown) {
       const { code, message, hint } = toBoundaryError(thrown);
       throw new BoundaryError(code, `the way ${reference.name} of ${name}: ${message}`, { hint, cause: thrown });
@@ -329,30 +359,50 @@ function requireResult(way: Pick<PlannedWay<never>, 'name'>, result: unknown): v
   });
 }
 
-/** Throws if a result is not right. */
-type Verify = (result: unknown) => Promise<void>;
+/** The proofs of a way. */
+interface Verify {
+  /** Throws if a result is not right. */
+  result(result: unknown): Promise<void>;
+  /** Throws if `read` returned another number than for the first way. */
+  read(number: unknown): void;
+}
 
-const unchecked: Verify = async () => {};
+const unchecked: Verify = { result: async () => {}, read: () => {} };
 
 function verifierOf<Input>(
-  { check, tolerance }: PlannedWorkload<Input>,
+  { check, read, tolerance }: PlannedWorkload<Input>,
   way: PlannedWay<Input>,
   input: Input,
   expected: Canonical | undefined,
 ): Verify {
-  return async (result) => {
-    requireResult(way, result);
-    if (check !== undefined) {
-      if ((await check(result, input)) === false) throw checksumMismatch(`the way ${way.name}: check returned false`);
-      return;
-    }
+  const requireSame = (found: unknown, what?: string): void => {
     if (expected === undefined) return;
-    const difference = differenceOf(canonicalOf(result), expected, tolerance);
+    const difference = differenceOf(canonicalOf(found), expected, tolerance, what);
     if (difference === undefined) return;
     throw checksumMismatch(`the way ${way.name}: ${difference}`, {
       hint: 'All ways must return the same, must leave the input as it is, and the input must be the same in each process: give random values a seed.',
     });
   };
+  return {
+    async result(result) {
+      requireResult(way, result);
+      if (check === undefined) {
+        if (read === undefined) requireSame(result);
+      } else if ((await check(result, input)) === false) {
+        throw checksumMismatch(`the way ${way.name}: check returned false`);
+      }
+    },
+    read(number) {
+      checkRead(way.name, number);
+      requireSame(number, 'the number that read returned');
+    },
+  };
+}
+
+/** Verifies results that are read outside of any clock: one for `check`, and another one for `read`, which may use it up. */
+async function verifyUntimed(verify: Verify, read: Reader | undefined, resultOf: () => unknown): Promise<void> {
+  await verify.result(await resultOf());
+  if (read !== undefined) verify.read(read((await resultOf()) as never));
 }
 
 /** The bytes by which V8's heap grows in one call. */
@@ -389,36 +439,49 @@ async function guarded<T>(way: string, work: () => T | PromiseLike<T>): Promise<
 }
 
 async function openFunction<Input>(
-  name: string,
+  { read, check }: PlannedWorkload<Input>,
+  { name, isNoop = false }: PlannedWay<Input>,
   run: WayFunction<Input>,
   cell: Cell,
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
-  const items = itemsOf(cell);
+  const copy = copyOf(input);
   let isLater = false;
   const first = await guarded(name, () => {
     const result = run(input);
     isLater = isPromise(result);
     return result;
   });
-  await verify(first);
+  requireUnchanged(name, input, copy);
+  const isReadInFull = !isNoop && read === undefined && !isPlain(first);
+  const reader: Reader | undefined = isNoop ? undefined : isReadInFull ? readInFull : read;
+  const call = reader === undefined ? run : reading(run, reader, isLater);
+  // Its second call, since a result may be read only once.
+  if (isReadInFull) await guarded(name, () => call(input));
+  await verify.result(first);
   const once = async (stopwatch: Stopwatch, repeats: number): Promise<unknown> => {
     let result: unknown;
     stopwatch.start();
     // A way that waits for nothing must not wait for a turn of the event loop either.
-    if (isLater) result = await calledLater(run, input, repeats);
-    else result = called(run, input, repeats);
+    if (isLater) result = await calledLater(call, input, repeats);
+    else result = called(call, input, repeats);
     stopwatch.stop();
-    if (!isLater && repeats >= FEWEST_CALLS_FOR_HEAP) stopwatch.addHeapBytes(await heapOf(run, input, repeats));
+    if (!isLater && repeats >= FEWEST_CALLS_FOR_HEAP) stopwatch.addHeapBytes(await heapOf(call, input, repeats));
     return result;
   };
+  const expected = { rows: itemsOf(cell), sums: isReadInFull ? { ...RIGHT, [READ_IN_FULL]: 1 } : RIGHT };
   return {
-    expected: { rows: items, sums: RIGHT },
+    expected,
     repeats: true,
     async sample(stopwatch, _signal, repeats = 1) {
-      await verify(await guarded(name, () => once(stopwatch, repeats)));
-      return { rows: items, sums: RIGHT };
+      const result = await guarded(name, () => once(stopwatch, repeats));
+      if (reader === undefined) await verify.result(result);
+      else {
+        if (!isReadInFull) verify.read(result);
+        if (isReadInFull || check !== undefined) await verify.result(await guarded(name, () => run(input)));
+      }
+      return expected;
     },
     close: async () => {
       forgetResults();
@@ -430,6 +493,7 @@ async function openFunction<Input>(
 const CLOCK_SLACK = 1.05;
 
 async function openTimed<Input>(
+  { read }: PlannedWorkload<Input>,
   name: string,
   timed: TimedWay<Input>['timed'],
   run: WayFunction<Input>,
@@ -438,8 +502,10 @@ async function openTimed<Input>(
   verify: Verify,
 ): Promise<OpenCell> {
   const items = itemsOf(cell);
-  const verifyOnce = async (): Promise<void> => verify(await guarded(name, () => run(input)));
+  let copy = copyOf(input);
+  const verifyOnce = (): Promise<void> => verifyUntimed(verify, read, () => guarded(name, () => run(input)));
   await verifyOnce();
+  requireUnchanged(name, input, copy);
   return {
     expected: { rows: items, sums: RIGHT },
     repeats: true,
@@ -453,6 +519,8 @@ async function openTimed<Input>(
           hint: 'It returns the seconds that all repeats took together, which are no more than its call took.',
         });
       }
+      requireUnchanged(name, input, copy);
+      copy = undefined;
       stopwatch.add({ seconds });
       return { rows: items, sums: RIGHT };
     },
@@ -462,7 +530,7 @@ async function openTimed<Input>(
 }
 
 async function openProgram<Input>(
-  { name }: PlannedWorkload<Input>,
+  { name, read }: PlannedWorkload<Input>,
   way: Program,
   cell: Cell,
   input: Input,
@@ -470,9 +538,10 @@ async function openProgram<Input>(
 ): Promise<OpenCell> {
   const items = itemsOf(cell);
   const running = await startWay(way, name, cell.size, input);
+  const verifyLast = (): Promise<void> => verifyUntimed(verify, read, () => running.result());
   try {
     await running.sample(1);
-    await verify((await running.result()) as Canonical);
+    await verifyLast();
   } catch (error) {
     await running.close();
     throw error;
@@ -489,7 +558,7 @@ async function openProgram<Input>(
       });
       return { rows: items, sums: RIGHT };
     },
-    verify: async () => verify((await running.result()) as Canonical),
+    verify: verifyLast,
     close: () => running.close(),
   };
 }

@@ -1,3 +1,4 @@
+import { suggestion } from '../../closest-word.js';
 import { invalidArgument } from '../../errors.js';
 import { describeValue } from './describe-value.js';
 
@@ -12,10 +13,14 @@ const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
  * A caller's options, as plain values that were checked. Each is read once: a getter may run any code, and return another value the next
- * time. An unknown name is refused: a misspelt option would leave its default in place.
+ * time. An unknown name is refused: a misspelt option would leave its default in place. `owner` begins the message of that error.
  */
-export function readOptions<Options extends object>(options: Options, checks: OptionChecks<Options>): Options {
-  checkOptionNames(options, checks);
+export function readOptions<Options extends object>(
+  options: Options,
+  checks: OptionChecks<Options>,
+  owner?: string,
+): Options {
+  checkOptionNames(options, checks, owner);
   const read: Partial<Record<keyof Options, unknown>> = {};
   for (const name of Object.keys(checks) as (keyof Options & string)[]) {
     const value: unknown = options[name];
@@ -38,12 +43,15 @@ export function requireOptions(options: unknown): asserts options is object {
 }
 
 /** Throws for options that are no object with names, and for a name that is none of `known`. */
-export function checkOptionNames(options: object, known: object): void {
+export function checkOptionNames(options: object, known: object, owner?: string): void {
   requireOptions(options);
   for (const name in options) {
     if (Object.hasOwn(known, name)) continue;
-    const names = Object.keys(known).join(', ');
-    throw invalidArgument(`there is no option ${describeValue(name)}`, { hint: `The options are ${names}` });
+    const names = Object.keys(known);
+    const problem = `there is no option ${describeValue(name)}${suggestion(name, names)}`;
+    throw invalidArgument(owner === undefined ? problem : `${owner}: ${problem}`, {
+      hint: `The options are ${names.join(', ')}`,
+    });
   }
 }
 
@@ -71,6 +79,12 @@ export function orElse(other: unknown, check: OptionCheck): OptionCheck {
   return (name, value) => {
     if (value !== other) check(name, value);
   };
+}
+
+/** Throws for what is no number of 0 or more. */
+export function checkNumber(name: string, value: unknown): void {
+  if (Number.isFinite(value) && Number(value) >= 0) return;
+  throw invalidArgument(`${name} must be a number of 0 or more, not ${describeValue(value)}`);
 }
 
 /** Throws for what is neither `true` nor `false`. */
