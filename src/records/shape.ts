@@ -39,14 +39,14 @@ export type Check = (value: unknown, path: string) => void;
 
 /**
  * The checks by the definitions of a file in `schema/`. The file is read at the first check. Without a name, it is the check of the
- * whole.
+ * whole. `refusesUnknown`: a field that no schema names is refused, since a user has misspelt it.
  */
-export function checksBy(file: string): (definition?: string) => Check {
+export function checksBy(file: string, refusesUnknown = false): (definition?: string) => Check {
   let root: Schema | undefined;
   return (definition) => (value, path) => {
     root ??= JSON.parse(readFileSync(new URL(`../../schema/${file}`, import.meta.url), 'utf8')) as Schema;
     const { $defs = {} } = root;
-    new Shape($defs).check(definition === undefined ? root : $defs[definition]!, value, path);
+    new Shape($defs, refusesUnknown).check(definition === undefined ? root : $defs[definition]!, value, path);
   };
 }
 
@@ -58,8 +58,11 @@ export function checkBy(schema: Schema): Check {
 class Shape {
   readonly #definitions: Readonly<Record<string, Schema>>;
 
-  constructor(definitions: Readonly<Record<string, Schema>>) {
+  readonly #refusesUnknown: boolean;
+
+  constructor(definitions: Readonly<Record<string, Schema>>, refusesUnknown = false) {
     this.#definitions = definitions;
+    this.#refusesUnknown = refusesUnknown;
   }
 
   check(given: Schema, value: unknown, path: string): void {
@@ -74,6 +77,7 @@ class Shape {
   }
 
   #checkObject({ properties = {}, required = [], additionalProperties }: Schema, value: object, path: string): void {
+    if (this.#refusesUnknown && additionalProperties === false) requireKnown(Object.keys(properties), value, path);
     const missing = required.find((key) => !Object.hasOwn(value, key));
     if (missing !== undefined) throw shapeError(`${path}.${missing} is missing`);
     for (const [key, item] of Object.entries(value)) {
@@ -140,6 +144,12 @@ function demandOf(schema: Schema): { readonly what: string; isMet(value: unknown
       return { what: `one of ${allowed.join(', ')}`, isMet: (value) => allowed.includes(value) };
     }
   }
+}
+
+/** Throws for the first field of an object that is not known. */
+export function requireKnown(known: readonly string[], value: object, path: string): void {
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw shapeError(`${path}.${unknown} is unknown. Known: ${known.join(', ')}`);
 }
 
 export function asObject(value: unknown, path: string): Record<string, unknown> {
