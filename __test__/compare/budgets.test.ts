@@ -89,9 +89,19 @@ describe('a file of budgets', () => {
     [{ schemaVersion: 1, budgets: [{ name: 'a', cell: 'b' }] }, 'BB_RESULT_FILE_SHAPE'],
     [{ schemaVersion: 1, budgets: [{ name: 'a', cell: 'b', maximumSeconds: '1' }] }, 'BB_RESULT_FILE_SHAPE'],
     [{ schemaVersion: 1, budgets: [{ name: 'a', cell: 'b', over: 'c' }] }, 'BB_RESULT_FILE_SHAPE'],
+    [{ schemaVersion: 1, budgets: [time(1)], hosts: {} }, 'BB_RESULT_FILE_SHAPE'],
   ])('%j is refused', async (value, code) => {
     await expect(read(value)).rejects.toMatchObject({ code });
   });
+});
+
+it.each([
+  [{ ...time(1), targetSecond: 1 }, 'targetSecond'],
+  [{ ...ratio(1), maximumSeconds: 1 }, 'maximumSeconds'],
+])('a budget with a name that it does not know is refused by that name: %j', async (budget, name) => {
+  const path = join(await mkdtemp(join(tmpdir(), 'boundary-bench-')), 'budgets.json');
+  await writeFile(path, JSON.stringify({ schemaVersion: 1, budgets: [budget] }));
+  await expect(readBudgets(path)).rejects.toThrow(`budgets[0].${name} is unknown. Known: name, cell, `);
 });
 
 describe('the report', () => {

@@ -2,7 +2,7 @@ import type { HostContext } from '../records/host.js';
 import { type CompletedRecord, type Run, type RunRecord, itemsOf } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 import { checkOf, parseJson, readResultFile } from '../records/run-file.js';
-import { asObject, checkBy, checksBy } from '../records/shape.js';
+import { asObject, checkBy, checksBy, requireKnown } from '../records/shape.js';
 import { type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
 import { rateRatio, secondsPerItem } from './rate-ratio.js';
@@ -68,16 +68,16 @@ export interface BudgetCheck {
 const checkVersion = checkBy({ type: 'integer', minimum: 1 });
 const checkHost = checkOf('host');
 const checkList = checkBy({ type: 'array', minItems: 1, items: { type: 'object' } });
-const budgetCheck = checksBy('budgets.schema.json');
+const budgetCheck = checksBy('budgets.schema.json', true);
 
 export function isRatioBudget(budget: Budget): budget is RatioBudget {
   return 'over' in budget;
 }
 
-/** Reads a file of budgets. Throws a `BoundaryError` as `readRun` does. */
+/** Reads a file of budgets. Throws a `BoundaryError` as `readRun` does, and for a field that is not known. */
 export async function readBudgets(path: string): Promise<Budgets> {
   const value = parseJson(await readResultFile(path), path);
-  const { schemaVersion, host, budgets } = asObject(value, path);
+  const { schemaVersion, host, budgets, ...others } = asObject(value, path);
   checkVersion(schemaVersion, `${path}.schemaVersion`);
   if (schemaVersion !== 1) {
     throw new BoundaryError(
@@ -85,6 +85,7 @@ export async function readBudgets(path: string): Promise<Budgets> {
       `${path} has schema version ${schemaVersion}; this version reads 1`,
     );
   }
+  requireKnown(['$schema', 'schemaVersion', 'host', 'budgets'], others, path);
   if (host !== undefined) checkHost(host, `${path}.host`);
   checkList(budgets, `${path}.budgets`);
   for (const [place, budget] of (budgets as Budget[]).entries()) {
