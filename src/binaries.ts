@@ -42,14 +42,14 @@ export function nativeEnvironment(): Record<string, string | undefined> | undefi
   return { ...process.env, PATH: `${dirname(library)};${process.env['PATH'] ?? ''}` };
 }
 
-/** The reason why a binary that only measuring needs is not there, with the remedy. `undefined` if it is. */
+/** The reason why a file that only measuring needs is not there, with the remedy. `undefined` if it is. */
 export function whyMissing(file: () => string): string | undefined {
   try {
     file();
     return undefined;
   } catch (error) {
     const { message, hint } = error as BoundaryError;
-    return `${message}. ${hint}`;
+    return hint === undefined ? message : `${message}. ${hint}`;
   }
 }
 

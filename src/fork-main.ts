@@ -9,7 +9,7 @@ import { failedBy } from './protocol.js';
 import type { ForkAnswer, ForkOpening, ForkOrder, ForkTask } from './runner/fork-message.js';
 import { GarbageBetween } from './runner/garbage-collection.js';
 import { type ProfiledSampler, openSampler } from './runner/sampler.js';
-import { swapBuild } from './runner/swap-build.js';
+import { requireBuild, swapBuild } from './runner/swap-build.js';
 
 const aborting = new AbortController();
 
@@ -63,6 +63,8 @@ async function openTask({ module, family: name, options, planned, policy, leaveG
       signal: aborting.signal,
       onStep: answer,
     });
+    // The machine alone makes ways in JavaScript differ, whether or not their file loads the addon.
+    if (planned.build !== undefined && planned.cell.side !== 'js') requireBuild(planned.build);
     return { sampler, close: () => open.close() };
   } catch (thrown) {
     await Promise.allSettled([open.close()]);

@@ -21,7 +21,7 @@ import { knownOptions } from './runner/run-config.js';
  * The options of the command line's `run`, all optional. `families` may be a user's own (`defineWorkload`). Default: this
  * package's.
  */
-export type RunOptions = Partial<Omit<RunnerOptions, 'build' | 'resources'>>;
+export type RunOptions = Partial<Omit<RunnerOptions, 'build' | 'resources' | 'files'>>;
 
 /**
  * Measures families of workloads: warms up, interleaves, verifies and records every cell, and writes the result files to

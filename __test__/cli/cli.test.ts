@@ -160,6 +160,12 @@ describe('run', () => {
     expect((await readOut('out')).records.filter(({ outcome }) => outcome === 'completed')).toHaveLength(3);
   });
 
+  it('exits with 1 if it measures nothing, and says why', async () => {
+    const { exitCode, stderr } = await cli(['run', ...ONCE, '--lane', 'sideways', '--out', 'out', '--quiet']);
+    expect(stderr).toContain('error: nothing was measured: 1 cells failed or were skipped.\n- no one sums sideways\n');
+    expect(exitCode).toBe(1);
+  });
+
   it('refuses a directory that holds a run', async () => {
     await cli(['run', ...ONCE, '--out', 'out']);
     const { exitCode, stderr } = await cli(['run', ...ONCE, '--out', 'out']);
@@ -372,6 +378,25 @@ describe('compare', () => {
     expect((await cli(['compare', 'b.json', 'a.json'])).exitCode).toBe(0);
     const json = await cli(['compare', 'a.json', 'b.json', '--json']);
     expect(JSON.parse(json.stdout)).toMatchObject({ regressed: true, threshold: 0.05 });
+  });
+
+  it('exits with 0 if cells are inconclusive, and with --strict with 1', async () => {
+    await writeRuns(1);
+    const after = await readRun(join(cwd, 'b.json'));
+    // Processes that differ by far more than the threshold.
+    const records = after.records.map((record) =>
+      record.outcome === 'completed'
+        ? withSeconds(
+            record,
+            record.samples.map(({ seconds, fork }) => seconds * (fork === 1 ? 0.5 : fork === 2 ? 1 : 2)),
+          )
+        : record,
+    );
+    await writeFile(join(cwd, 'b.json'), serializeRun({ ...after, records }));
+    const { exitCode, stdout } = await cli(['compare', 'a.json', 'b.json']);
+    expect(stdout).toMatch(/^Could not tell what is slower by more than 5\.0%: 4 of 4 cells are inconclusive\.$/m);
+    expect(exitCode).toBe(0);
+    expect((await cli(['compare', 'a.json', 'b.json', '--strict'])).exitCode).toBe(1);
   });
 
   it('refuses other hardware unless it is forced', async () => {

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,6 +20,7 @@ beforeAll(() => {
   buildSmallAddon(pathOf('old.node'), 1);
   buildSmallAddon(pathOf('same.node'), 1);
   buildSmallAddon(pathOf('doubled.node'), 2);
+  buildSmallAddon(pathOf('wrong.node'), 0);
   writeFileSync(pathOf('work.bench.mjs'), SMALL_ADDON_WORKLOAD);
 });
 
@@ -114,6 +115,7 @@ describe.skipIf(process.platform === 'win32' || lacks('git'))('two commits of an
         BASE: git('rev-parse', 'HEAD~1').trim(),
         THRESHOLD: '0.05',
         DECIDE_WITHIN: '60',
+        STRICT: 'true',
       },
     });
     expect([result.status, result.stderr]).toEqual([1, expect.stringContaining('Building HEAD')]);
@@ -165,6 +167,67 @@ describe.skipIf(process.platform === 'win32')('two builds of an addon', () => {
     const { exitCode, stdout } = await compare('same.node');
     expect((JSON.parse(stdout) as Pair[]).map(({ regressed }) => regressed)).toEqual([false, false]);
     expect(exitCode).toBe(0);
+  });
+
+  /** Where a file finds its addon: in a package, whose build the compared builds are copies of. */
+  const IN_PACKAGE = `import { createRequire } from 'node:module';
+    import { Worker } from 'node:worker_threads';
+    const require = createRequire(import.meta.url);`;
+  const THREAD = `const { parentPort } = require('node:worker_threads');
+    parentPort.on('message', (limit) => parentPort.postMessage(require('counted').work(limit)));`;
+  const LOADS = {
+    'at its start': `const addon = require('counted');`,
+    'when a way is called': `const addon = { work: (limit) => require('counted').work(limit) };`,
+    'in a worker thread': `let worker;
+      const addon = {
+        work: (limit) => new Promise((resolve) => {
+          worker ??= new Worker(${JSON.stringify(THREAD)}, { eval: true });
+          worker.once('message', resolve);
+          worker.postMessage(limit);
+        }),
+      };`,
+    'next to another addon': `const addon = require('counted'); require('./same.node');`,
+  };
+  const writePackaged = (load: keyof typeof LOADS): void => {
+    mkdirSync(pathOf('node_modules/counted/build'), { recursive: true });
+    cpSync(pathOf('old.node'), pathOf('node_modules/counted/build/counted.node'));
+    writeFileSync(pathOf('node_modules/counted/index.js'), `module.exports = require('./build/counted.node');`);
+    const [, rest] = SMALL_ADDON_WORKLOAD.split("(import.meta.url)('./old.node');");
+    const bench = `import { workload } from ${JSON.stringify(BENCH)};`;
+    writeFileSync(pathOf('packaged.bench.mjs'), [IN_PACKAGE, bench, LOADS[load], rest].join('\n'));
+  };
+  /** The new build returns something else, which shows that it was loaded. */
+  const comparePackaged = (...words: string[]): Promise<Ended> =>
+    cli('compare', '--builds', 'old.node', 'wrong.node', 'packaged.bench.mjs', '--decide-within', '0', ...words);
+
+  it.each([
+    ['at its start', []],
+    ['when a way is called', []],
+    ['in a worker thread', []],
+    ['next to another addon', ['--addon', 'node_modules/counted/build/counted.node']],
+  ] as const)('replace the addon that a file loads from a package, %s', async (load, words) => {
+    writePackaged(load);
+    const { exitCode, stdout } = await comparePackaged(...words);
+    expect(stdout).toMatch(/^- work\/napi\/new: BB_CHECKSUM_MISMATCH/m);
+    expect(stdout).not.toContain('work/napi/old');
+    expect(exitCode).toBe(1);
+  });
+
+  it('fail if a file loads several addons, or if the process of a way has not loaded its build', async () => {
+    writePackaged('next to another addon');
+    const several = await comparePackaged();
+    expect(several.stderr).toContain('--addon FILE names the addon that the builds replace [BB_USAGE]');
+    expect(several.exitCode).toBe(2);
+    writeFileSync(
+      pathOf('packaged.bench.mjs'),
+      SMALL_ADDON_WORKLOAD.replace(/const addon.*/, '').replace('addon.work', 'plain'),
+    );
+    const none = await comparePackaged();
+    expect(none.stdout).toContain(
+      `work/napi/old: BB_BUILD_NOT_LOADED: the process of the way has loaded no addon instead of the build`,
+    );
+    expect(none.stdout).toContain('Could not tell: no ways were measured twice.');
+    expect(none.exitCode).toBe(1);
   });
 
   it('are asked for by name', async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { compareRuns } from '../../src/compare/compare-runs.js';
+import { compareRuns, isUndecided } from '../../src/compare/compare-runs.js';
 import type { HostContext } from '../../src/records/host.js';
 import type { Run, RunRecord } from '../../src/records/record.js';
-import { comparisonDocument, renderComparisonTerminal } from '../../src/report/compare-report.js';
+import { comparisonDocument, renderComparisonTerminal, slowerText } from '../../src/report/compare-report.js';
 import { renderMarkdown } from '../../src/report/document.js';
 import { around, completed, context, failed, runOf, sampleRun, skipped } from '../records/sample-run.js';
 
@@ -14,6 +14,23 @@ const objects = { side: 'napi', lane: 'objects', variant: 'executeQuery', worklo
 function on(host: Partial<HostContext>, records: readonly RunRecord[] = [completed(row, around(1))]): Run {
   return { ...runOf(records), context: { ...context, host: { ...context.host, ...host } } };
 }
+
+test('a comparison that is inconclusive says so, and calls nothing slower', () => {
+  const comparison = compareRuns(
+    runOf([completed(row, around(1))]),
+    runOf([completed(row, [0.9, 1.3, 1.3, 1.3, 0.9])]),
+  );
+  expect(comparison.cells.map(({ undecided }) => undecided)).toEqual([true]);
+  expect(renderComparisonTerminal(comparison)).toContain(
+    '\nCould not tell what is slower by more than 5.0%: 1 of 1 cells are inconclusive.\n',
+  );
+  // Slower, but by how much is not known.
+  expect([isUndecided('slower', 0.9, 0.95), isUndecided('slower', 0.96, 0.95)]).toEqual([true, false]);
+  expect(slowerText('ways', [{ regressed: true, undecided: false }, comparison.cells[0]!], 0.05)).toBe(
+    '1 of 2 ways slower by more than 5.0%. 1 of 2 ways are inconclusive.',
+  );
+  expect(slowerText('cells', [], 0.05)).toBe('Could not tell: no cells were measured twice.');
+});
 
 test('a run against itself shows no difference', () => {
   const comparison = compareRuns(sampleRun(), sampleRun());

@@ -53,6 +53,22 @@ async function measureOwn(family: Family, options: Partial<RunRequest>): Promise
 const outcomes = (records: readonly RunRecord[]): string[] =>
   records.map(({ id, outcome }) => `${id} ${outcome}`).toSorted();
 
+it('an engine with a method that no lane calls is refused: its name may be misspelt', async () => {
+  const misspelt = join(folder, 'misspelt-client.mjs');
+  writeFileSync(
+    misspelt,
+    'export default { connect: () => ({ createTable() {}, insertColums() {}, queryColumns() {} }) };',
+  );
+  const [first] = await measure('measurements', misspelt, 'misspelt', '--workload', 'insert.bulk', '--quick');
+  expect(first).toMatchObject({
+    outcome: 'failed',
+    error: {
+      code: 'BB_CLIENT',
+      message: expect.stringContaining('has the unknown method insertColums. Known: createTable'),
+    },
+  });
+});
+
 describe.skipIf(lacks('redis'))('a client of the user in the kv family', () => {
   it('does the work of each workload, and is verified as others are', async () => {
     const records = await measureOwn(kvFamily, { client: `js:${EXAMPLE}`, ...REQUESTS });

@@ -1,6 +1,6 @@
 /** The package without the packages that it is compared with. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -93,6 +93,25 @@ describe('the command line', () => {
       ['columns copied, apache-arrow', 'completed'],
     ]);
     expect(context.versions['apache-arrow']).toBe(MANIFEST.devDependencies['apache-arrow']);
+  });
+
+  it('fails if nothing of a client can be measured, with the command that installs what is missing', () => {
+    using project = new InstalledPackage();
+    const home = join(project.folder, 'node_modules/boundary-bench');
+    for (const file of readdirSync(home)) if (file.startsWith('boundary-bench-')) rmSync(join(home, file));
+    const run = (client: string) =>
+      spawnSync(process.execPath, [project.cli, 'run', '--family', 'kv', '--client', client, ...SMALL], {
+        cwd: project.folder,
+        encoding: 'utf8',
+      });
+    writeFileSync(join(project.folder, 'mine.mjs'), 'export default { connect() {} };');
+    const { status, stderr } = run('./mine.mjs');
+    expect(stderr).toMatch(/^error: nothing of the client mine was measured: \d+ cells failed or were skipped\.$/m);
+    expect(stderr).toMatch(/^- .* is not installed\. .*: npm install --save-dev boundary-bench-programs-/m);
+    expect(status).toBe(1);
+    const none = run('./none.mjs');
+    expect(none.stderr).toMatch(/^error: --client .*none\.mjs: there is no such file \[BB_USAGE\]$/m);
+    expect(none.status).toBe(2);
   });
 
   it('says what the soak needs', () => {

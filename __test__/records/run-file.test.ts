@@ -262,6 +262,7 @@ function smallRun(): Run {
       loopSeconds: 1e-6,
       networks: { shards: network },
       adaptations: { shards: ['rows are sent by hand'] },
+      files: ['/home/someone/sums.bench.mjs'],
     },
     records: kept.map((record) =>
       record.outcome === 'completed'

@@ -54,6 +54,21 @@ describe('a quick run', () => {
     expect(leftOut(quick!, quick!)).toBe('');
   });
 
+  it('has each workload, batch, lane and number of workers or connections that the request names', () => {
+    const workload = ['get', 'mset', 'set'];
+    const named = { connections: [1, 32, 256], batch: [1, 16, 256], filters: { family: ['kv'], workload } };
+    const requests = cellsOf('kv', { quick: true, engines: URLS['kv'], ...named }).map(({ cell }) => cell);
+    const usual = cellsOf('kv', { engines: URLS['kv'], ...named });
+    const dimensionsOf = (cells: readonly PlannedCell['cell'][]): Set<string> =>
+      new Set(cells.map((cell) => [cell.workload, cell.connections, cell.batch].join(' ')));
+    expect(dimensionsOf(requests)).toEqual(dimensionsOf(usual.map(({ cell }) => cell)));
+    expect(requests.length).toBeLessThan(usual.length);
+    const filters = { family: ['measurements'], lane: ['row', 'staged-row', 'stream'] };
+    const rows = cellsOf('measurements', { quick: true, workers: [1, 2], filters }).map(({ cell }) => cell);
+    expect(new Set(rows.map(({ lane }) => lane))).toEqual(new Set(filters.lane));
+    expect(new Set(rows.map(({ workers }) => workers))).toEqual(new Set([1, 2]));
+  });
+
   it('has all cells that a filter leaves, if there is time for them', () => {
     const filters = { family: ['boundary'], workload: ['nothing'], side: ['napi'] };
     const [quick, usual] = [true, undefined].map((flag) =>

@@ -33,7 +33,8 @@ A budget bounds the time of one row, operation or call of a cell, on the hardwar
     ]
   }
 
-A budget whose interval contains its maximum is inconclusive. It is named, and fails nothing without --strict.
+A name in a budget that is not known is an error. A budget whose interval contains its maximum is inconclusive. It is named,
+and fails nothing without --strict.
 
 Exit code: 0 if no budget is broken. 1 if one is broken, if a cell of one was not measured, or with --strict if one is
 inconclusive. 2 if a file can't be read.

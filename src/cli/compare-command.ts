@@ -15,6 +15,7 @@ import { terminalWidth } from './terminal-width.js';
 
 interface CompareOptions {
   readonly force?: boolean;
+  readonly strict?: boolean;
   readonly threshold: number;
   readonly json?: boolean;
   readonly html?: string;
@@ -29,11 +30,16 @@ interface CompareOptions {
 const EXAMPLES = `
 Versions of Node, engines and clients that differ are named.
 
-Exit code: 0 without a regression, 1 with one, 2 if the runs can't be compared.
+A cell or way is inconclusive if it may be slower by more than the threshold or not. It is counted, and fails nothing without
+--strict.
+
+Exit code: 0 without a regression. 1 with one, if nothing was measured twice, or with --strict if a cell or way is inconclusive.
+2 if the runs can't be compared.
 
 Runs of two times differ by what the machine did as well. To compare two builds of an addon of yours, measure both in turns:
 --builds takes two files. --git builds two commits, each in a checkout of its own that is removed afterwards. The files with
-the workloads come from NEW, or from this tree if NEW has none. The builds are loaded instead of the addon that they load.
+the workloads come from NEW, or from this tree if NEW has none. The builds are loaded instead of the addon that the files load.
+If the files load several, --addon names it. A way of the addon whose process has not loaded the build fails.
 
 Examples:
   boundary-bench compare before/run.json after/run.json --threshold 0.1
@@ -58,13 +64,17 @@ export function addCompareCommand(program: Command, services: CliServices, finis
     .option('--builds', 'compare two builds of your addon (.node), which are measured in turns')
     .option('--git <commits>', 'the same for two commits, such as main..HEAD, which are built here')
     .option('--build <command>', 'with --git: the command that builds a commit, in its root', DEFAULT_BUILD)
-    .option('--addon <path>', 'with --git: the addon that the build leaves (default: the only .node file)')
+    .option(
+      '--addon <path>',
+      'with --git: the addon that the build leaves (default: the only .node file); with --builds: the addon that the builds replace (default: the only one that the files load)',
+    )
     .option(
       '--decide-within <seconds>',
       'with --builds and --git: the time after which inconclusive ways get no more processes',
       parserOf(seconds.parse),
       DECIDE_BUILDS_SECONDS,
     )
+    .option('--strict', 'fail also if a cell or way is inconclusive')
     .option('--force', 'compare though the hardware or the work differs')
     .option(
       '--threshold <part>',
@@ -77,7 +87,7 @@ export function addCompareCommand(program: Command, services: CliServices, finis
     .option('--html <file>', 'of two runs, also write a page with pictures')
     .addHelpText('after', EXAMPLES)
     .action(async (paths: readonly string[], options: CompareOptions) => {
-      const { force, threshold, json, html, git } = options;
+      const { force, strict, threshold, json, html, git } = options;
       if (git !== undefined) return compareCommits(paths, { ...options, git }, services, finish);
       const [before, after, ...files] = paths;
       if (before === undefined || after === undefined) {
@@ -93,6 +103,8 @@ export function addCompareCommand(program: Command, services: CliServices, finis
         await writeReport(html, await renderComparisonHtml(comparison, ...runs));
       }
       print(json, comparison, () => renderComparisonTerminal(comparison, terminalWidth(process.stdout)));
-      finish(comparison.regressed ? EXIT_FAILED : EXIT_OK);
+      const { cells, regressed } = comparison;
+      const isUndecided = cells.length === 0 || (strict === true && cells.some(({ undecided }) => undecided));
+      finish(regressed || isUndecided ? EXIT_FAILED : EXIT_OK);
     });
 }

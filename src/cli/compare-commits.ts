@@ -57,7 +57,7 @@ export async function compareCommits(
     const own = path.join(root, path.relative(checkouts[1], renewed));
     const replaces = (await exists(own)) ? [realpathSync(own)] : [];
     const used = await Promise.all(files.map((file) => committed(file, root, checkouts[1])));
-    await compareBuilds([old, renewed], used, { ...options, replaces }, services, finish);
+    await compareBuilds([old, renewed], used, { ...options, addon: undefined, replaces }, services, finish);
   } finally {
     for (const checkout of checkouts) {
       // A checkout that was not made yet can't be removed.

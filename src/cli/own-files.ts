@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { BoundaryError } from '../errors.js';
 import { parseRows } from '../families/option-values.js';
 import type { Family } from '../families/workload.js';
+import { readLog } from '../records/run-log.js';
 import type { CliServices } from './services.js';
 
 /** The arguments of a command other than its options. */
@@ -51,6 +52,19 @@ function rowsOf(text: string): number {
       cause: thrown,
     });
   }
+}
+
+/** The files of a run to resume, unless the command line names some. Throws `BB_RESUME_MISMATCH` if one of them is gone. */
+export async function filesToResume(directory: string, named: readonly string[]): Promise<readonly string[]> {
+  const log = path.join(directory, 'run.jsonl');
+  // Without a log there is no run, which the resumption says.
+  if (named.length > 0 || !existsSync(log)) return named;
+  const { files = [] } = (await readLog(log)).context;
+  const missing = files.find((file) => !existsSync(file));
+  if (missing === undefined) return files;
+  throw new BoundaryError('BB_RESUME_MISMATCH', `the run measures ${missing}, which is not there any more`, {
+    hint: 'Name the file where it is now, or start a new run.',
+  });
 }
 
 /** The workloads of files, or the families of this package if there is no file. Throws as `loadOwn`. */

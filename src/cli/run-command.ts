@@ -1,17 +1,20 @@
-import { join } from 'node:path';
+import { join, resolve as absolute } from 'node:path';
 import type { Command } from 'commander';
 import { renderRunTerminal } from '../report/run-report.js';
 import { renderRunSummary } from '../report/summary-report.js';
 import { probeMachine } from '../host/resolution.js';
 import { BoundaryError } from '../errors.js';
+import { clientName } from '../families/user-client.js';
+import type { RunRecord } from '../records/record.js';
+import { reasonOf } from '../report/results-table.js';
 import type { RunResult } from '../runner/run.js';
-import { SAMPLING_OPTIONS } from '../runner/run-config.js';
+import { type RunRequest, SAMPLING_OPTIONS } from '../runner/run-config.js';
 import type { CliServices, Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
 import { measure } from './measure.js';
-import { familiesOf, wordsOf } from './own-files.js';
+import { familiesOf, filesToResume, wordsOf } from './own-files.js';
 import { terminalWidth } from './terminal-width.js';
 
 interface RunCommandOptions extends Flags {
@@ -26,11 +29,11 @@ const EXAMPLES = `
 One line per workload goes to standard output, the progress to standard error. The directory gets run.jsonl as the run goes
 on. At its end it gets run.json, which \`boundary-bench compare\` reads, run.md with all tables, and run.html with pictures.
 
-Ctrl-C writes what is done. --resume resumes the run: options that the command line leaves out are as at its start, and
-cells that failed are tried again.
+Ctrl-C writes what is done. --resume resumes the run: files and options that the command line leaves out are as at its start,
+and cells that failed are tried again.
 
-Exit code: 0 when every cell was measured or skipped, 1 when one failed, 2 for an invalid command, 130 after
-Ctrl-C.
+Exit code: 0 when every cell was measured or skipped. 1 when one failed, and when none was measured, or none of the client that
+--client names. 2 for an invalid command. 130 after Ctrl-C.
 
 Examples:
   boundary-bench run --quick                                a rough first look, within a minute
@@ -52,17 +55,27 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
     .option('--quiet', 'show no progress')
     .addHelpText('after', EXAMPLES)
     .action(async (words: readonly string[], options: RunCommandOptions) => {
-      const { rows, files } = wordsOf(words);
+      const { rows, files: named } = wordsOf(words);
       const { directory, resume } = whereTo(options);
+      const files = resume ? await filesToResume(directory!, named) : named;
       const request = requestFrom(rows, options);
       const families = await familiesOf(files, services);
       const { result, exitCode } = await measure(
-        { ...request, families, directory, resume, probe: probeMachine },
+        {
+          ...request,
+          families,
+          ...(files.length > 0 && { files: files.map((file) => absolute(file)) }),
+          directory,
+          resume,
+          probe: probeMachine,
+        },
         services,
         options,
       );
       printResult(result, options);
-      finish(exitCode ?? (hasFailures(result) ? EXIT_FAILED : EXIT_OK));
+      const nothing = result.aborted ? undefined : nothingMeasured(result.run.records, request);
+      if (nothing !== undefined) process.stderr.write(`error: ${nothing}\n`);
+      finish(exitCode ?? (nothing !== undefined || hasFailures(result) ? EXIT_FAILED : EXIT_OK));
     });
 }
 
@@ -90,6 +103,17 @@ function printResult({ run: finished, directory, aborted, unmeasured }: RunResul
   const ending = aborted ? `Interrupted${left}; what is done is in` : 'Results:';
   process.stderr.write(`${ending} ${resultFile}\n`);
   if (aborted) process.stderr.write(`Go on with: boundary-bench run --resume ${directory}\n`);
+}
+
+/** The sentence about a run that has measured nothing, or nothing of the client that was asked for. `undefined` if it has. */
+function nothingMeasured(records: readonly RunRecord[], { client }: Pick<RunRequest, 'client'>): string | undefined {
+  const name = client === undefined ? undefined : clientName(client);
+  const ofClient = name === undefined ? [] : records.filter(({ variant }) => variant === name);
+  const asked = ofClient.length === 0 ? records : ofClient;
+  if (asked.some(({ outcome }) => outcome === 'completed')) return undefined;
+  const reasons = [...new Set(asked.flatMap((record) => (record.outcome === 'completed' ? [] : [reasonOf(record)])))];
+  const what = ofClient.length === 0 ? 'nothing was measured' : `nothing of the client ${name} was measured`;
+  return [`${what}: ${asked.length} cells failed or were skipped.`, ...reasons].join('\n- ');
 }
 
 function hasFailures({ run: finished }: RunResult): boolean {

@@ -30,6 +30,8 @@ export interface CellComparison extends RatioInterval {
   readonly verdict: Verdict;
   /** Whether the whole interval lies below 1 - threshold. */
   readonly regressed: boolean;
+  /** Whether the cell may be slower by more than the threshold or not, as far as the runs tell. */
+  readonly undecided: boolean;
 }
 
 /**
@@ -148,7 +150,7 @@ function nothingInCommon(): BoundaryError {
   });
 }
 
-type Compared = Omit<CellComparison, 'verdict' | 'regressed'>;
+type Compared = Omit<CellComparison, 'verdict' | 'regressed' | 'undecided'>;
 
 function comparePair(before: RunRecord, after: RunRecord): Compared | undefined {
   if (before.outcome !== 'completed' || after.outcome !== 'completed') return undefined;
@@ -177,9 +179,13 @@ function judged(pair: Compared, threshold: number, { loop = 1, cells = 1 }: Cont
   const isDecided = noVerdictOf({ numerator: after, denominator: before }) === undefined;
   const verdict = isDecided ? verdictOf(pair, threshold) : 'inconclusive';
   const isBeyond = verdict === 'slower' ? high < least : verdict !== 'faster' || low > most;
-  return {
-    ...pair,
-    verdict: isBeyond ? verdict : 'inconclusive',
-    regressed: verdict === 'slower' && high < least * (1 - threshold),
-  };
+  const limit = least * (1 - threshold);
+  const regressed = verdict === 'slower' && high < limit;
+  const shown = isBeyond ? verdict : 'inconclusive';
+  return { ...pair, verdict: shown, regressed, undecided: !regressed && isUndecided(shown, low, limit) };
+}
+
+/** Whether what is no regression may still be slower than the limit: it is inconclusive, or slower with an interval around the limit. */
+export function isUndecided(verdict: Verdict, low: number, limit: number): boolean {
+  return verdict === 'inconclusive' || (verdict === 'slower' && low < limit);
 }

@@ -1,4 +1,5 @@
 /** Clients of the user's, which the option `--client` puts next to ours. */
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -19,15 +20,29 @@ export interface UserClient {
  * the same ids.
  */
 export function userClientOf(given: string, ours: Iterable<string | undefined>): UserClient {
-  const colon = given.indexOf(':');
-  const file = given.slice(colon + 1);
-  const name = basename(file).replace(/\.[^.]*$/, '');
+  const file = fileOf(given);
+  const name = clientName(given);
   if (new Set(ours).has(name)) {
     throw new BoundaryError('BB_USAGE', `--client ${file}: one of our clients has the name ${name}`, {
       hint: `Rename the file, for example to my-${basename(file)}.`,
     });
   }
-  return { side: given.slice(0, colon) as Side, file, name };
+  return { side: given.slice(0, given.indexOf(':')) as Side, file, name };
+}
+
+function fileOf(given: string): string {
+  return given.slice(given.indexOf(':') + 1);
+}
+
+/** Throws `BB_USAGE` if the file of a client is not there. Otherwise each of its cells would fail. */
+export function requireClientFile(given: string): void {
+  const file = fileOf(given);
+  if (!existsSync(file)) throw new BoundaryError('BB_USAGE', `--client ${file}: there is no such file`);
+}
+
+/** The name of a client in cells, by a value of the option. */
+export function clientName(given: string): string {
+  return basename(fileOf(given)).replace(/\.[^.]*$/, '');
 }
 
 /** Imports the client of a family. Throws `BB_CLIENT` if the module can't be loaded or exports none. */

@@ -109,6 +109,8 @@ export interface Runtime {
 export interface AddonBuild {
   /** The real paths of the files in whose place it is loaded. */
   readonly replaces: readonly string[];
+  /** Whether it is loaded also instead of the only addon of the user's that is loaded, whatever its path; absent: it is not. */
+  readonly isOnly?: boolean;
   /** The path of its file. */
   readonly file: string;
 }

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** The addon of this package, and the one that its engine loads. */
-const OURS = /[/\\]boundary-bench\.[^/\\]*$|[/\\]@duckdb[/\\]/;
+/** The addons of this package, and the one that its engine loads. */
+const OURS = /[/\\]boundary-bench(-all|-crossing)?\.[^/\\]*$|[/\\]@duckdb[/\\]/;
 
 /** The digits of a hash that tell builds apart. */
 const DIGITS = 12;
@@ -17,11 +17,21 @@ const COMPILERS = /rustc version (\d+\.\d+\.\d+)/;
  * the file has it. Bun and Deno do not tell.
  */
 export async function loadedAddons(): Promise<Readonly<Record<string, string>>> {
-  const files = sharedObjects().filter((file) => file.endsWith('.node') && !OURS.test(file));
+  const files = addonFiles().filter(isForeign);
   const told = await Promise.all(
     files.map(async (file): Promise<[string, string]> => [path.basename(file), buildOf(await readFile(file))]),
   );
   return Object.fromEntries(told);
+}
+
+/** The addons that any thread of this process has loaded. Bun and Deno do not tell. */
+export function addonFiles(): readonly string[] {
+  return sharedObjects().filter((file) => file.endsWith('.node'));
+}
+
+/** Whether an addon is not this package's own. */
+export function isForeign(file: string): boolean {
+  return !OURS.test(file);
 }
 
 function buildOf(bytes: Uint8Array): string {

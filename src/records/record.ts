@@ -128,7 +128,7 @@ export interface Sample {
   readonly block?: number;
   /** How often it was taken before, and thrown away because other programs disturbed it. Absent: never. */
   readonly retaken?: number;
-  /** The CPU time that the hypervisor gave to other machines while it was taken. */
+  /** The CPU time that the hypervisor gave to other machines while the whole sample was taken: all of its executions. */
   readonly stolenSeconds?: number;
   /**
    * The number of executions of the work, one after the other, since a single one took too short a time. Absent: 1. The times are
@@ -350,6 +350,8 @@ export interface RunContext {
   readonly networks?: Readonly<Record<string, SimulatedNetwork>>;
   /** The differences in what cells did, a clause each, by the engine whose server has a part of its dialect only. */
   readonly adaptations?: Readonly<Record<string, readonly string[]>>;
+  /** The absolute paths of the files with the user's own workloads. Absent: the run measured families of this package. */
+  readonly files?: readonly string[];
   /** The options of the run as the user gave them, with the defaults filled in. */
   readonly config: Readonly<Record<string, unknown>>;
 }

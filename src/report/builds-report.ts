@@ -2,7 +2,7 @@
 import { eachOf } from './call-table.js';
 import { type Comparison, type CompletedRecord, type Run } from '../records/record.js';
 import { recordsById } from '../compare/cell-groups.js';
-import { noVerdictOf } from '../compare/rate-ratio.js';
+import { isUndecided } from '../compare/compare-runs.js';
 import {
   type Block,
   heading,
@@ -14,7 +14,8 @@ import {
   tableOf,
   under,
 } from './document.js';
-import { formatFactorInterval, formatPercent } from './format.js';
+import { slowerText } from './compare-report.js';
+import { formatFactorInterval } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 import { reasonOf } from './results-table.js';
 
@@ -26,6 +27,8 @@ export interface BuildComparison extends Pick<Comparison, 'ratio' | 'low' | 'hig
   readonly isControl: boolean;
   /** Whether the whole interval lies below 1 - threshold. */
   readonly regressed: boolean;
+  /** Whether the way may be slower by more than the threshold or not, as far as the run tells. */
+  readonly undecided: boolean;
 }
 
 /** The ways of a run by two builds: those in JavaScript are controls. */
@@ -35,19 +38,10 @@ export function buildComparisons(run: Run, threshold: number): BuildComparison[]
     const [after, before] = [recordOf(numerator), recordOf(denominator)];
     if (kind !== 'rival' || before === undefined || after === undefined) return [];
     const isControl = after.side === 'js';
+    const judged = noVerdict === undefined ? verdict : 'inconclusive';
     const regressed = !isControl && noVerdict === undefined && high < 1 - threshold;
-    return [
-      {
-        before,
-        after,
-        ratio,
-        low,
-        high,
-        verdict: noVerdict === undefined ? verdict : 'inconclusive',
-        isControl,
-        regressed,
-      },
-    ];
+    const undecided = !regressed && isUndecided(judged, low, 1 - threshold);
+    return [{ before, after, ratio, low, high, verdict: judged, isControl, regressed, undecided }];
   });
 }
 
@@ -89,13 +83,10 @@ function buildsDocument(run: Run, threshold: number): Block[] {
 
 function conclusion(pairs: readonly BuildComparison[], threshold: number): string {
   const ways = pairs.filter(({ isControl }) => !isControl);
-  const regressions = ways.filter(({ regressed }) => regressed).length;
   const moved = pairs.filter(({ isControl, verdict }) => isControl && (verdict === 'faster' || verdict === 'slower'));
   const warning =
     moved.length === 0
       ? ''
       : ` Warning: ${moved.length} of ${pairs.length - ways.length} controls differ, so the machine was not quiet.`;
-  const open = ways.filter(({ before, after }) => noVerdictOf({ numerator: after, denominator: before }) !== undefined);
-  const without = open.length === 0 ? '' : ` ${open.length} get no verdict.`;
-  return `${regressions} of ${ways.length} ways slower by more than ${formatPercent(threshold)}.${without}${warning}`;
+  return slowerText('ways', ways, threshold) + warning;
 }

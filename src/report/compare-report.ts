@@ -1,4 +1,4 @@
-import type { RunComparison } from '../compare/compare-runs.js';
+import type { CellComparison, RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableOf, under } from './document.js';
 import { formatFactor, formatFactorInterval, formatPercent, formatRateOf } from './format.js';
@@ -23,7 +23,7 @@ export function comparisonDocument(comparison: RunComparison): Block[] {
     ...section('Not comparable, for want of a rate on a side:', comparison.incomparable.map(describe)),
     ...section('Only in the earlier run:', comparison.onlyBefore.map(describe)),
     ...section('Only in the later run:', comparison.onlyAfter.map(describe)),
-    paragraph(conclusion(comparison)),
+    paragraph(conclusionOf(comparison)),
   ];
 }
 
@@ -69,11 +69,25 @@ function controlText({ control, threshold }: RunComparison): string {
   return `Between the two runs, ${moved.join(', and ')}.${meaning} ${advice}`;
 }
 
-function conclusion({ cells, broken, threshold }: RunComparison): string {
-  const regressions = cells.filter((cell) => cell.regressed).length;
-  const limit = `by more than ${formatPercent(threshold)}`;
-  const slower = `${regressions} of ${cells.length} cells slower ${limit}`;
-  return broken.length === 0 ? `${slower}.` : `${slower}, ${broken.length} broken.`;
+/** The last sentences of a comparison: how many cells are slower, and for how many that is inconclusive. */
+export function conclusionOf({ cells, broken, threshold }: RunComparison): string {
+  return slowerText('cells', cells, threshold, broken.length);
+}
+
+/** How many cells or ways are slower, and for how many that is inconclusive. */
+export function slowerText(
+  what: 'cells' | 'ways',
+  all: readonly Pick<CellComparison, 'regressed' | 'undecided'>[],
+  threshold: number,
+  broken = 0,
+): string {
+  const slower = `slower by more than ${formatPercent(threshold)}`;
+  const ending = broken === 0 ? '.' : `, ${broken} broken.`;
+  const undecided = `${all.filter((one) => one.undecided).length} of ${all.length} ${what} are inconclusive`;
+  if (all.length === 0) return `Could not tell: no ${what} were measured twice${ending}`;
+  if (all.every((one) => one.undecided)) return `Could not tell what is ${slower}: ${undecided}${ending}`;
+  const rest = all.some((one) => one.undecided) ? ` ${undecided}.` : '';
+  return `${all.filter((one) => one.regressed).length} of ${all.length} ${what} ${slower}${ending}${rest}`;
 }
 
 function section(title: string, items: readonly string[]): Block[] {

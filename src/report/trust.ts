@@ -25,7 +25,8 @@ export function disturbanceText(records: readonly CompletedRecord[]): string | u
   const looked = samples.filter(({ stolenSeconds }) => stolenSeconds !== undefined);
   if (looked.length === 0) return undefined;
   const retaken = samples.reduce((sum, sample) => sum + (sample.retaken ?? 0), 0);
-  const stolen = looked.reduce((sum, { stolenSeconds = 0, executions = 1 }) => sum + stolenSeconds * executions, 0);
+  // Unlike the times of a sample, which are of one execution on average, this one is of the whole sample.
+  const stolen = looked.reduce((sum, { stolenSeconds = 0 }) => sum + stolenSeconds, 0);
   const processes = records.reduce((sum, record) => sum + forkCount(record), 0);
   const where = processes === 0 ? '' : ` of ${processes} ${processes === 1 ? 'process' : 'processes'}`;
   const taken = stolen === 0 ? 'nothing' : formatDuration(stolen);

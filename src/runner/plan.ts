@@ -133,19 +133,37 @@ function filterPlan({ config, plans }: RunPlan): RunPlan {
 
 /**
  * The cells that a request asks for, among the cells that its filters leave. Without `all`, a cell that must be asked for by a name
- * is left out unless it is named. A quick run keeps the quick cells, or all cells of an engine that is named and has no quick
- * cells. If the filters leave no such cell, they have named the others, and these are kept.
+ * is left out unless it is named. If the filters leave no such cell, they have named the others, and these are kept.
+ *
+ * A quick run keeps some cells of each family, and of each value that the request names: each workload, batch, lane and so on. They are
+ * the quick cells or, if there are none, as many as it has time for.
  */
 function usualOf(cells: readonly PlannedCell[], config: RunConfig): readonly PlannedCell[] {
   if (config.all === true) return cells;
   const usual = cells.filter(({ cell, askedBy = [] }) => askedBy.every((what) => isNamed(what, cell, config)));
   if (usual.length === 0) return cells;
   if (config.quick !== true) return usual;
-  const placeOf = (cell: Cell): string =>
-    isNamed('engine', cell, config) ? JSON.stringify([cell.family, cell.engine]) : cell.family;
-  const marked = new Set(usual.flatMap(({ cell, isQuick }) => (isQuick === true ? [placeOf(cell), cell.family] : [])));
-  const quick = usual.filter(({ cell, isQuick }) => isQuick === true || !marked.has(placeOf(cell)));
-  return marked.size > 0 ? quick : withinAMinute(quick, config);
+  const marked = usual.filter(({ isQuick }) => isQuick === true);
+  const have = new Set(marked.flatMap(({ cell }) => [namedOf(cell, config), cell.family]));
+  const others = usual.filter(({ cell }) => !have.has(namedOf(cell, config)));
+  return [...marked, ...withinAMinute(others, config)];
+}
+
+/** The family of a cell, with the values of the cell that the request names: a quick run leaves out none of them. */
+function namedOf(cell: Cell, config: RunConfig): string {
+  const { filters, runtimes, workers, connections, batch } = config;
+  const { family, workload, lane, side } = cell;
+  const named = {
+    ...(filters.workload && { workload }),
+    ...(filters.lane && { lane }),
+    ...(filters.side && { side }),
+    ...(isNamed('engine', cell, config) && { engine: cell.engine, transport: cell.transport }),
+    ...(runtimes && { runtime: cell.runtime }),
+    ...(workers && { workers: cell.workers }),
+    ...(connections && { connections: cell.connections }),
+    ...(batch && { batch: cell.batch }),
+  };
+  return Object.keys(named).length === 0 ? family : JSON.stringify([family, named]);
 }
 
 /** The seconds that the processes of a quick run may take together, typically. */
@@ -153,26 +171,33 @@ const QUICK_SECONDS = 60;
 
 /**
  * As many cells as a quick run has time for: contest by contest, one of each workload before the second of any. In each, one cell of
- * each client of a side: the first that is known as its fastest, or else the first.
+ * each client of a side: the first that is known as its fastest, or else the first. Values that the request names have a contest each,
+ * also if that takes longer.
  */
-function withinAMinute(
-  cells: readonly PlannedCell[],
-  { samples, timeBudgetSeconds }: RunConfig,
-): readonly PlannedCell[] {
+function withinAMinute(cells: readonly PlannedCell[], config: RunConfig): readonly PlannedCell[] {
+  const { samples, timeBudgetSeconds } = config;
   const policy = { samples, budgetSeconds: timeBudgetSeconds };
   const secondsOf = (some: readonly PlannedCell[]): number =>
     LOOKS[0]! * sumOf(some.map(({ cell, skip }) => (skip === undefined ? typicalSeconds(policy, cell) : 0)));
   if (secondsOf(cells) <= QUICK_SECONDS) return cells;
   const contests = groupBy(cells, ({ cell }) => placeAndWorkOf(cell)).map((contest) =>
-    groupBy(contest, ({ cell, client }) => JSON.stringify([cell.side, client])).map(
+    groupBy(contest, ({ cell, client }) => JSON.stringify([cell.side, client, namedOf(cell, config)])).map(
       (ofClient) => ofClient.find(({ isFastest }) => isFastest === true) ?? ofClient[0]!,
     ),
   );
   const ofWorkloads = groupBy(contests, ([first]) => JSON.stringify([first!.cell.family, first!.cell.workload]));
   const rounds = ofWorkloads.flatMap((all) => all.map((contest, round) => ({ contest, round })));
-  const fitting: PlannedCell[] = [];
-  for (const { contest } of rounds.toSorted((a, b) => a.round - b.round)) {
-    if (fitting.length === 0 || secondsOf([...fitting, ...contest]) <= QUICK_SECONDS) fitting.push(...contest);
+  const ordered = rounds.toSorted((a, b) => a.round - b.round).map(({ contest }) => contest);
+  const seen = new Set<string>();
+  const isFirst = (contest: readonly PlannedCell[]): boolean => {
+    const fresh = contest.map(({ cell }) => namedOf(cell, config)).filter((named) => !seen.has(named));
+    for (const named of fresh) seen.add(named);
+    return fresh.length > 0;
+  };
+  const first = new Set(ordered.filter(isFirst));
+  const fitting = [...first].flat();
+  for (const contest of ordered) {
+    if (!first.has(contest) && secondsOf([...fitting, ...contest]) <= QUICK_SECONDS) fitting.push(...contest);
   }
   return fitting;
 }

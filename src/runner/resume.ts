@@ -2,6 +2,8 @@ import { hardwareDifferences } from '../compare/hardware.js';
 import { versionDifferences } from '../compare/versions.js';
 import type { RunContext } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
+import type { FamilyPlan } from './plan.js';
+import type { RunDirectory } from './run-directory.js';
 
 /** The binaries of a build. */
 const BINARIES = [
@@ -32,6 +34,26 @@ export function withVersions(started: RunContext, told: Readonly<Record<string, 
   const differences = versionDifferences(started.versions, added);
   if (differences.length > 0) throw mismatch(differences);
   return { ...started, versions: { ...started.versions, ...added } };
+}
+
+/**
+ * Throws `BB_RESUME_MISMATCH` if families are to be measured into the directory of a run of others. A run knows its families by their rows,
+ * and by the cells that it has measured.
+ */
+export function requireSameFamilies(
+  { context: { config }, records }: RunDirectory,
+  plans: readonly FamilyPlan[],
+): void {
+  const started = new Set([...Object.keys(config['rows'] ?? {}), ...[...records.values()].map(({ family }) => family)]);
+  const now = plans.map(({ family }) => family.name);
+  const planned = new Set(plans.flatMap(({ cells }) => cells.map(({ cell }) => cell.id)));
+  const isSame = now.some((name) => started.has(name)) || started.size === 0;
+  if (isSame && [...records.keys()].every((id) => planned.has(id))) return;
+  throw new BoundaryError(
+    'BB_RESUME_MISMATCH',
+    `the run has measured ${[...started].join(', ')}, and can't go on with the cells of ${now.join(', ')}`,
+    { hint: 'Name the files of the run, and the same options, or start a new run.' },
+  );
 }
 
 function mismatch(differences: readonly string[]): BoundaryError {

@@ -15,6 +15,8 @@ export interface Probed {
 /** A request, with the services and places of the run. */
 export interface RunOptions extends RunRequest {
   readonly families: readonly Family[];
+  /** The absolute paths of the files that export the families. Absent: no command line can load the families from files. */
+  readonly files?: readonly string[] | undefined;
   /** The directory of the result files. Default: `results/runs/<UTC time>`. */
   readonly directory?: string | undefined;
   /**

@@ -19,6 +19,7 @@ import { withVersions } from './resume.js';
 import { type CellSampler, type WarmUpStep, openSampler } from './sampler.js';
 import type { RunOptions } from './run-options.js';
 import { type Session, startSession } from './session.js';
+import { PRELOADING } from './swap-build.js';
 import { orderOf, typicalSeconds } from './sampling.js';
 import { type Turn, type TurnOptions, takeTurns } from './turns.js';
 
@@ -214,7 +215,14 @@ async function openForked(
   const shared = { ...options, ...(await open.shared?.()) };
   const { timeoutSeconds, leaveGarbage = false } = config;
   const task = { module, family: family.name, options: shared, planned, policy, leaveGarbage };
-  return openInFork(task, { signal, onStep, timeoutSeconds, flags, runtime: planned.runtime });
+  const preloading = planned.build === undefined ? [] : PRELOADING;
+  return openInFork(task, {
+    signal,
+    onStep,
+    timeoutSeconds,
+    flags: [...flags, ...preloading],
+    runtime: planned.runtime,
+  });
 }
 
 /** Profiles the cells of a family that were measured on this runtime. */

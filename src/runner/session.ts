@@ -3,6 +3,7 @@ import { exposedCollector } from '../collect-garbage.js';
 import { riskOf } from '../compare/rate-ratio.js';
 import { coresOf } from '../compare/server-bound.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
+import { requireClientFile } from '../families/user-client.js';
 import type { PlannedCell } from '../families/workload.js';
 import { runContext } from '../host/provenance.js';
 import { whyNoPerf } from '../profile/perf.js';
@@ -13,7 +14,7 @@ import type { RunListener } from './events.js';
 import { GarbageBetween } from './garbage-collection.js';
 import { type FamilyPlan, planRun } from './plan.js';
 import { nodeResources } from './resources.js';
-import { requireSameHost } from './resume.js';
+import { requireSameFamilies, requireSameHost } from './resume.js';
 import { type RunConfig, knownOptions, publicConfig, resumeRequest } from './run-config.js';
 import { RunDirectory } from './run-directory.js';
 import type { RunOptions } from './run-options.js';
@@ -65,12 +66,15 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
   const known = knownOptions(options.families);
   const request = resumed === undefined ? options : resumeRequest(options, resumed.context.config, known);
   const { config, plans } = planRun(options.families, request, options);
-  const context = await runContext({
-    startedAt: new Date(),
-    config: publicConfig(config, known),
-    build: options.build,
-  });
-  if (resumed !== undefined) requireSameHost(resumed.context, context);
+  if (config.client !== undefined) requireClientFile(config.client);
+  const context: RunContext = {
+    ...(await runContext({ startedAt: new Date(), config: publicConfig(config, known), build: options.build })),
+    ...(options.files && { files: options.files }),
+  };
+  if (resumed !== undefined) {
+    requireSameHost(resumed.context, context);
+    requireSameFamilies(resumed, plans);
+  }
   const kept = [...(resumed?.records.values() ?? [])].filter((record) => !isTriedAgain(record));
   const done = new Set(kept.map(({ id }) => id));
   await reachServers(plans, done);

@@ -40,7 +40,19 @@ const METHODS = { ...DRIVER_LANES.in, ...DRIVER_LANES.out };
 export async function driverPlace(file: string, name: string): Promise<CellOpener> {
   const driver = await loadUserClient<TableDriver>(FAMILY_NAME, file);
   const connection = await driver.connect();
+  requireMethods(connection, name);
   return tablePlace({}, driverTables(connection, name), async () => void (await connection.close()));
+}
+
+/** Throws `BB_CLIENT` for a method that no lane calls: its lane would be skipped if its name were misspelt. */
+function requireMethods(connection: TableDriverConnection, name: string): void {
+  // The methods of a class may be its own matter.
+  if (Object.getPrototypeOf(connection) !== Object.prototype) return;
+  const known = ['createTable', 'dropTable', 'close', ...Object.values(METHODS)];
+  for (const [method, value] of Object.entries(connection)) {
+    if (typeof value !== 'function' || known.includes(method)) continue;
+    throw new BoundaryError('BB_CLIENT', `${name} has the unknown method ${method}. Known: ${known.join(', ')}`);
+  }
 }
 
 function driverTables(connection: TableDriverConnection, name: string): TableClient<string> {

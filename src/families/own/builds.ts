@@ -6,15 +6,13 @@ export const BUILDS = ['old', 'new'] as const;
 
 /**
  * The workload with two cells for each way: one whose process loads the old build of an addon, and its rival with the new one. Ways
- * that use no addon are there as well: their differences show the machine, and not the builds. Each build is loaded instead of the
- * other, and instead of `others`.
+ * that use no addon are there as well: their differences show the machine, and not the builds.
  */
 export function ofBuilds(
   family: Family,
   [before, after]: readonly [before: string, after: string],
-  others: readonly string[] = [],
+  place: Omit<AddonBuild, 'file'>,
 ): Family {
-  const replaces = [before, after, ...others];
   return {
     ...family,
     plan: (options) =>
@@ -26,7 +24,7 @@ export function ofBuilds(
         delete (alone as { rival?: string }).rival;
         const byBuild = (name: (typeof BUILDS)[number], file: string): PlannedCell => {
           const { id, variant } = alone.cell;
-          const build: AddonBuild = { replaces, file };
+          const build: AddonBuild = { ...place, file };
           return { ...alone, build, cell: { ...alone.cell, id: `${id}/${name}`, variant: `${variant} (${name})` } };
         };
         const [old, renewed] = [byBuild('old', before), byBuild('new', after)];

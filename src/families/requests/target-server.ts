@@ -4,9 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
 
 import { type PrivateServer, crossing } from '../../crossing-addon.js';
+import { whyMissing } from '../../binaries.js';
 import { whyEngineNotBuilt } from '../../clients/references.js';
 import { urlParts } from '../../clients/url-parts.js';
-import { explained, explainedAsync, toBoundaryError } from '../../errors.js';
+import { explained, explainedAsync } from '../../errors.js';
 import type { SimulatedNetwork } from '../../records/record.js';
 import type { FamilyOptions, SharedServer } from '../workload.js';
 import { serverUrlOf } from './http-address.js';
@@ -88,12 +89,7 @@ export function withApiKey(url: string, key: string | undefined): string {
 export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
   const notBuilt = whyEngineNotBuilt(kind);
   if (notBuilt !== undefined || targetUrl(kind, engines) !== undefined) return notBuilt;
-  try {
-    serverProgram(kind);
-    return undefined;
-  } catch (error) {
-    return toBoundaryError(error).message;
-  }
+  return whyMissing(() => serverProgram(kind));
 }
 
 /** The path of the program that private servers of a kind run. Throws `BB_NOT_INSTALLED`, with what to do, if there is none. */

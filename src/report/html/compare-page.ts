@@ -2,7 +2,7 @@
 import { groupBy } from '../../compare/cell-groups.js';
 import type { CellComparison, RunComparison } from '../../compare/compare-runs.js';
 import type { Run } from '../../records/record.js';
-import { comparisonDocument } from '../compare-report.js';
+import { comparisonDocument, conclusionOf } from '../compare-report.js';
 import { formatFactorInterval, formatRateOf } from '../format.js';
 import { hostLines } from '../host-block.js';
 import { blocksMarkup } from './blocks.js';
@@ -17,8 +17,7 @@ export async function renderComparisonHtml(comparison: RunComparison, before: Ru
   const canvas = await loadCanvas();
   const places = groupBy(comparison.cells, ({ after }) => JSON.stringify([after.family, placeOf(after)]));
   const all = places.map((ofPlace) => placeFigure(canvas, ofPlace));
-  const regressions = comparison.cells.filter(({ regressed }) => regressed).length;
-  const lead = markup`<p>${regressions} of ${comparison.cells.length} cells slower, ${comparison.broken.length} broken.</p>`;
+  const lead = markup`<p>${conclusionOf(comparison)}</p>`;
   return pageText('Boundary Bench: two runs', lead, [
     {
       id: 'cells',
