@@ -13,7 +13,7 @@ import { LOOKS } from '../stats/looks.js';
 import { SLOW_SECONDS } from './sampling.js';
 
 const URIS = { redact: redactUrl };
-const SAMPLES = { otherwise: '1 to 10, by the time budget' };
+const SAMPLES = { otherwise: '3 to 10, by the time budget' };
 const ABOUT_ALL = 'every engine and every lane, and several workers everywhere';
 const ABOUT_PEERS =
   'also clients that one could pick instead, if they are installed: hyperdb-api-node for hyper, valkey-glide for kv';
