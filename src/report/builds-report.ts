@@ -2,6 +2,8 @@
 import { eachOf } from './call-table.js';
 import { type Comparison, type CompletedRecord, type Run } from '../records/record.js';
 import { completedOf, recordsById } from '../compare/cell-groups.js';
+import { marginOf } from '../compare/judge.js';
+import { isOnOneThread } from '../compare/rate-ratio.js';
 import {
   type Block,
   heading,
@@ -13,12 +15,13 @@ import {
   tableOf,
   under,
 } from './document.js';
+import { byCpuTime } from './factor.js';
 import { formatFactorInterval, formatPercent } from './format.js';
 import { noVerdictNotes } from './marks.js';
 import { reasonOf } from './results-table.js';
 
 /** A way by two builds. */
-export interface BuildComparison extends Pick<Comparison, 'ratio' | 'low' | 'high' | 'verdict'> {
+export interface BuildComparison extends Pick<Comparison, 'ratio' | 'low' | 'high' | 'verdict' | 'cpu'> {
   readonly before: CompletedRecord;
   readonly after: CompletedRecord;
   /** Whether the way uses no addon, so that only the machine can differ. */
@@ -30,7 +33,7 @@ export interface BuildComparison extends Pick<Comparison, 'ratio' | 'low' | 'hig
 /** The ways of a run by two builds: those in JavaScript are controls. */
 export function buildComparisons(run: Run, threshold: number): BuildComparison[] {
   const recordOf = recordsById(run.records);
-  return run.comparisons.flatMap(({ kind, numerator, denominator, ratio, low, high, verdict, noVerdict }) => {
+  return run.comparisons.flatMap(({ kind, numerator, denominator, ratio, low, high, verdict, noVerdict, cpu }) => {
     const [after, before] = [recordOf(numerator), recordOf(denominator)];
     if (kind !== 'rival' || before === undefined || after === undefined) return [];
     const isControl = after.side === 'js';
@@ -45,6 +48,10 @@ export function buildComparisons(run: Run, threshold: number): BuildComparison[]
         verdict: noVerdict === undefined ? verdict : 'inconclusive',
         isControl,
         regressed,
+        // By CPU time, if the wall time can't tell and no other thread does a part of the work.
+        ...(verdict === 'inconclusive' && noVerdict === undefined && [before, after].every(isOnOneThread)
+          ? { cpu }
+          : {}),
       },
     ];
   });
@@ -72,8 +79,8 @@ function buildsDocument(run: Run, threshold: number): Block[] {
         { title: '>New / old', of: (pair) => formatFactorInterval(pair) },
         {
           title: 'Verdict',
-          of: ({ regressed, verdict, isControl }) =>
-            `${regressed ? 'regression' : verdict}${isControl ? ' (control)' : ''}`,
+          of: ({ regressed, verdict, cpu, isControl }) =>
+            `${regressed ? 'regression' : verdict}${byCpuTime(cpu, marginOf(run))}${isControl ? ' (control)' : ''}`,
         },
       ]),
     ),
