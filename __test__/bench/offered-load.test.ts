@@ -82,7 +82,7 @@ test('a step has the figures of its record', () => {
   const latency = { ...percentiles(4000), p90: 0, p95: 0, histogram: '' };
   expect(stepOf({ ...record, latency, behind: latency })).toMatchInlineSnapshot(`
     {
-      "achieved": 1960.78,
+      "achieved": 1961.04,
       "behind": {
         "max": 12000,
         "p50": 1000,

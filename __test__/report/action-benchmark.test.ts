@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 
 import { actionFigures } from '../../src/report/action-benchmark.js';
-import { around, completed, runOf } from '../records/sample-run.js';
+import { completed, runOf } from '../records/sample-run.js';
 
 test('a figure is the time of one call, query, row or operation, also if calls have several items', () => {
   const cell = { side: 'js', lane: 'call', variant: 'a' } as const;
-  const one = completed(cell, around(1));
+  const one = completed(cell, [1, 1, 1]);
   const run = runOf([
     { ...one, id: 'rows', rows: 1000 },
     { ...one, id: 'calls', rows: undefined, calls: 100, items: 10_000 },

@@ -13,7 +13,7 @@ const staged = { side: 'napi', lane: 'staged-row', variant: 'RowInserter.addRow'
 test('says what Rust would bring', () => {
   const run = runOf([completed(rust, around(0.25)), completed(addon, around(0.5))]);
   expect(adviceFor(run, 'embedded')).toEqual([
-    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); Rust (sync column slices) would be 2.0× that.',
+    'insert.bulk on embedded: the only way from Node: RowInserter.addColumns (20.0 M rows/s); Rust (sync column slices) would be 2.0× (1.9–2.1) that.',
   ]);
 });
 
@@ -30,9 +30,11 @@ test('says of Rust what the table of the best says, and of what is inconclusive 
   expect(best.verdict).toBe('inconclusive');
   const [line] = adviceFor(run, 'embedded');
   expect(line).toContain(
-    `whether Rust (sync column slices) would be faster is inconclusive: ${formatFactorInterval(best)}.`,
+    `Rust (sync column slices) or RowInserter.addColumns: no difference shown, ${formatFactorInterval(best)}.`,
   );
-  expect(line).toMatch(/whether it is faster than appender, chunks is inconclusive: 1\.\d+× \(0\.\d+–1\.\d+\)/);
+  expect(line).toMatch(
+    /: no difference shown: RowInserter\.addColumns \(.*\) or appender, chunks \(.*\), 1\.\d+× \(0\.\d+–1\.\d+\)/,
+  );
   expect(renderRunMarkdown(run)).toContain(`inconclusive ${formatFactorInterval(best)}`);
 });
 
@@ -45,29 +47,68 @@ test('recommends the cell that the table compares with Rust', () => {
     completed(lucky, [0.4, 0.4, 0.4, 0.8, 0.8]),
   ]);
   expect(run.comparisons.find(({ kind }) => kind === 'best')!.denominator).toContain('/staged-row/napi/');
-  expect(adviceFor(run, 'embedded')[0]).toMatch(/from Node use lucky .* would be 5\.0× that\.$/);
+  expect(adviceFor(run, 'embedded')[0]).toMatch(/lucky .* would be 5\.0× \(\d.*\)/);
 });
 
 test('says when Rust would be slower', () => {
   const run = runOf([completed(rust, around(1)), completed(addon, around(0.5))]);
   expect(adviceFor(run, 'embedded')).toEqual([
-    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); Rust would be slower, at 0.50×.',
+    'insert.bulk on embedded: the only way from Node: RowInserter.addColumns (20.0 M rows/s); Rust would be slower, at 0.50× (0.48–0.52).',
   ]);
 });
 
 test('says to stay in JavaScript if the addon is no faster', () => {
-  const faster = runOf([
-    completed(rust, around(0.5)),
-    completed(addon, around(0.5)),
-    completed(javaScript, around(0.25)),
-  ]);
+  const tuned = { ...javaScript, variant: 'tuned JavaScript' };
+  const faster = runOf([completed(rust, around(0.5)), completed(addon, around(0.5)), completed(tuned, around(0.25))]);
   expect(adviceFor(faster, 'embedded')).toEqual([
-    "insert.bulk on embedded: stay in JavaScript: appender, chunks (40.0 M rows/s) is 2.0× the addon's RowInserter.addColumns; it is 2.0× RowInserter.addColumns and saves 25 ns per row; Rust would be slower, at 0.50×.",
+    "insert.bulk on embedded: stay in JavaScript: tuned JavaScript (40.0 M rows/s), 2.0× (1.9–2.1) the addon's RowInserter.addColumns; Rust would be slower, at 0.50× (0.48–0.52).",
   ]);
-  const level = runOf([completed(addon, around(0.5)), completed(javaScript, around(0.501))]);
+  const level = runOf([completed(addon, around(0.5)), completed(tuned, around(0.501))]);
   expect(adviceFor(level, 'embedded')).toEqual([
-    "insert.bulk on embedded: stay in JavaScript: appender, chunks (20.0 M rows/s) is as fast as the addon's RowInserter.addColumns, at 1.00× (0.97–1.04).",
+    "insert.bulk on embedded: stay in JavaScript: tuned JavaScript (20.0 M rows/s) is as fast as the addon's RowInserter.addColumns, at 1.00× (0.96–1.03).",
   ]);
+});
+
+test('recommends none of two ways of one addon that do not differ, and says so', () => {
+  const wide = [0.5, 0.9, 0.4, 0.7, 0.6];
+  const twice = { ...addon, lane: 'twice', variant: 'RowInserter.addColumns, twice' } as const;
+  const [line] = adviceFor(runOf([completed(addon, wide), completed(twice, wide.toReversed())]), 'embedded');
+  expect(line).toMatch(/: no difference shown: RowInserter\.addColumns.* or RowInserter\.addColumns.*, 1\.0/);
+  expect(line).not.toMatch(/take|use/);
+});
+
+test('names the fastest rival first, by the factor of the table, and the naive lane after it', () => {
+  const naive = { side: 'napi', lane: 'naive-row', variant: 'each value crosses (naive)' } as const;
+  const run = runOf([
+    completed(addon, around(0.1)),
+    completed(javaScript, around(0.12)),
+    completed({ ...javaScript, lane: 'row', variant: 'appender, rows' }, around(0.9)),
+    completed(naive, around(5)),
+  ]);
+  expect(adviceFor(run, 'embedded')).toEqual([
+    'insert.bulk on embedded: take RowInserter.addColumns (100 M rows/s), 1.20× (1.16–1.24) appender, chunks; 50.0× the naive-row lane, which takes 490 ns more per row.',
+  ]);
+});
+
+test('adds the verdict by CPU time if wall time cannot tell and the ways are synchronous on one thread', () => {
+  const way = (lane: string, cpu: number, stallMs: number): CompletedRecord => {
+    const { rows: _, ...record } = completed({ ...addon, lane, variant: lane, engine: 'in-process' }, around(1));
+    const seconds = lane === 'a' ? [1, 30, 2, 1, 40] : [20, 1, 1, 35, 2];
+    const samples = around(cpu).map((time, index) => ({
+      fork: index + 1,
+      seconds: seconds[index]!,
+      cpuSeconds: time,
+      mainThreadCpuSeconds: time,
+      longestStallMs: seconds[index]! * stallMs,
+    }));
+    return { ...record, calls: 1, items: 1, samples };
+  };
+  const lineOf = (stallMs: number): string =>
+    adviceFor(runOf([way('a', 0.2, stallMs), way('b', 0.1, stallMs)]), 'in-process')[0]!;
+  expect(lineOf(990)).toMatch(
+    /no difference shown: .*× \([\d.]+–[\d.K]+\), by CPU time: (slower, 0\.50|faster, 2\.0)× \(/,
+  );
+  expect(lineOf(5)).not.toContain('by CPU time');
 });
 
 test('compares a JavaScript-only engine with the addon if the Rust counterpart ran', () => {
@@ -77,7 +118,7 @@ test('compares a JavaScript-only engine with the addon if the Rust counterpart r
     completed({ ...javaScript, engine: 'flechette' }, around(0.4)),
   ]);
   expect(adviceFor(run, 'flechette')).toEqual([
-    "insert.bulk on flechette: in JavaScript use appender, chunks (25.0 M rows/s); the addon's RowInserter.addColumns on memory is 2.0× that; Rust on memory (sync column slices) would be 4.0× that.",
+    "insert.bulk on flechette: the only way from Node: appender, chunks (25.0 M rows/s); the addon's RowInserter.addColumns on memory is 2.0× (1.9–2.1) that; Rust on memory (sync column slices) would be 4.0× (3.9–4.1) that.",
   ]);
 });
 
@@ -94,13 +135,13 @@ test('names the best of several transports, and compares over it alone', () => {
     over('grpc-sync', addon, 0.251),
   ]);
   expect(adviceFor(run, 'hyper')).toEqual([
-    'insert.bulk on hyper over ipc: from Node use RowInserter.addColumns (40.0 M rows/s); Rust would be no faster, at 1.00× (0.96–1.04).',
+    'insert.bulk on hyper (ipc): the only way from Node: RowInserter.addColumns (40.0 M rows/s); Rust would be no faster, at 1.00× (0.96–1.04).',
   ]);
 });
 
 test('owns up to few processes', () => {
   expect(adviceFor(runOf([completed(addon, [0.5])]), 'embedded')).toEqual([
-    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s). (Rough: measured in fewer than 3 processes.)',
+    'insert.bulk on embedded: the only way from Node: RowInserter.addColumns (20.0 M rows/s). (Rough: measured in fewer than 3 processes.)',
   ]);
 });
 
@@ -108,11 +149,11 @@ test('says nothing of an engine that only Rust completed', () => {
   expect(adviceFor(runOf([completed(rust, around(1))]), 'embedded')).toEqual([]);
 });
 
-test('a result of a few rows is told by its time', () => {
-  const few = { workload: 'query.aggregation', rows: 10 } as const;
+test('a result of a few rows is told by its queries, as in the tables', () => {
+  const few = { workload: 'query.aggregation', rows: 10, queries: 1 } as const;
   const run = runOf([completed({ ...addon, ...few }, around(0.033)), completed({ ...staged, ...few }, around(0.066))]);
   expect(adviceFor(run, 'embedded')).toEqual([
-    'query.aggregation on embedded: from Node use RowInserter.addColumns (33.0 ms); it is 2.0× RowInserter.addRow and saves 33.0 ms an execution.',
+    'query.aggregation on embedded: take RowInserter.addColumns (30.3 queries/s), 2.0× (1.9–2.1) RowInserter.addRow.',
   ]);
 });
 
@@ -131,7 +172,7 @@ test('names the crossover if several numbers of rows were measured', () => {
     at(staged, large, 1),
   ]);
   expect(adviceFor(crossing, 'embedded')).toEqual([
-    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); it is 2.0× RowInserter.addRow and saves 50 ns per row; so from 100K rows up, but at 1.00K rows use RowInserter.addRow.',
+    'insert.bulk on embedded: take RowInserter.addColumns (20.0 M rows/s), 2.0× (1.9–2.1) RowInserter.addRow; so from 100K rows up, but at 1.00K rows take RowInserter.addRow.',
   ]);
   const always = runOf([
     at(addon, middle, 0.01),

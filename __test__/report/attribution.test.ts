@@ -35,6 +35,13 @@ describe('the sentence about a call', () => {
     ]);
   });
 
+  it("says that it can't tell a part that is measured to be more than the whole", () => {
+    const slow = way('napi', 1.1e-6, { lane: 'napi-noop', engine: 'noop' });
+    expect(attributionTexts([napi, slow], judge)).toEqual([
+      "work.64: a call of napi takes 1.00 µs: crossing: can't tell (106%–114%).",
+    ]);
+  });
+
   it('says which part garbage is', () => {
     const samples: Sample[] = napi.samples.map((sample) => ({ ...sample, gcSeconds: 0.1 * sample.seconds }));
     expect(attributionTexts([{ ...napi, samples }, twin], judge)[0]).toContain('), garbage 10%.');

@@ -3,7 +3,7 @@ import { comparisonsOf } from '../../src/compare/comparisons.js';
 import type { CompletedRecord, Latency, Run, Sample } from '../../src/records/record.js';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
 import { CPU_FACTOR_NOTE, RUST_FACTOR_NOTE } from '../../src/report/factor.js';
-import { requestAdviceFor } from '../../src/report/request-advice.js';
+import { adviceFor } from '../../src/report/advice.js';
 import { CLOSED_LOOP_NOTE } from '../../src/report/percentile.js';
 import { requestHeadToHeadTable, requestTable } from '../../src/report/request-tables.js';
 import { around, completed, runOf } from '../records/sample-run.js';
@@ -120,8 +120,8 @@ test('says if the server was the limit, and then nothing about the client', () =
     ['call', '1.3× (1.2–1.3)'],
   ]);
   expect(headToHead.notes).toEqual([RUST_FACTOR_NOTE, CPU_FACTOR_NOTE, notes.at(-1)]);
-  expect(requestAdviceFor(run(bound), 'redis')[0]).toContain(
-    'would be faster is inconclusive, since the server was the limit of both: 1.3× (1.2–1.3)',
+  expect(adviceFor(run(bound), 'redis')[0]).toContain(
+    ': no difference shown, since the server was the limit of both, 1.3× (1.2–1.3)',
   );
   // Another server may have more threads.
   const other = bound.map((record) => ({ ...record, engine: 'mysql' }));
@@ -171,28 +171,30 @@ test('compares cells of the same connections alone', () => {
 });
 
 test('advises for batches and for single operations', () => {
-  expect(requestAdviceFor(run(records), 'redis')).toMatchInlineSnapshot(`
+  expect(adviceFor(run(records), 'redis')).toMatchInlineSnapshot(`
     [
-      "get on redis, 8 connections: stay in JavaScript: ioredis (80.0 K/s, closed-loop p99 200 µs) is as fast as the addon's KvClient.get, at 1.00× (0.96–1.04); Rust (Client) would be 1.3× KvClient.get.",
-      "get on redis, 8 connections, in batches: from Node use KvClient.pipeline, batch 64 (800 K/s, closed-loop p99 200 µs), 4.0× JavaScript's ioredis pipeline, batch 64; Rust (Client.batch, batch 64) would be 1.3× that.",
+      "get on redis, 8 connections: stay in JavaScript: ioredis (80.0 K/s, closed-loop p99 200 µs) is as fast as the addon's KvClient.get, at 1.00× (0.96–1.04); Rust (Client) would be 1.3× (1.2–1.3) KvClient.get.",
+      "get on redis, 8 connections, in batches: take KvClient.pipeline, batch 64 (800 K/s, closed-loop p99 200 µs), 4.0× (3.9–4.1) ioredis pipeline, batch 64; Rust (Client.batch, batch 64) would be 1.3× (1.2–1.3) that.",
     ]
   `);
   const onlyCalls = run([requests(addonCall, 1.25), requests(jsCall, 1)]);
-  expect(requestAdviceFor(onlyCalls, 'redis')).toMatchInlineSnapshot(`
+  expect(adviceFor(onlyCalls, 'redis')).toMatchInlineSnapshot(`
     [
-      "get on redis, 8 connections: stay in JavaScript: ioredis (100 K/s, closed-loop p99 200 µs) is 1.3× the addon's KvClient.get.",
+      "get on redis, 8 connections: stay in JavaScript: ioredis (100 K/s, closed-loop p99 200 µs), 1.3× (1.2–1.3) the addon's KvClient.get.",
     ]
   `);
-  expect(requestAdviceFor(run(records), 'mysql')).toEqual([]);
+  expect(adviceFor(run(records), 'mysql')).toEqual([]);
 });
 
 test('does not call a client JavaScript that is an addon of others', () => {
   const glide = requests({ ...jsCall, variant: '@valkey/valkey-glide' }, 1);
-  const advice = requestAdviceFor(run([requests(addonCall, 1.25), glide]), 'redis');
+  const advice = adviceFor(run([requests(addonCall, 1.25), glide]), 'redis');
   expect(advice[0]).toContain(
-    "from Node use @valkey/valkey-glide (100 K/s, closed-loop p99 200 µs): it is 1.3× the addon's KvClient.get",
+    "take @valkey/valkey-glide (native) (100 K/s, closed-loop p99 200 µs), 1.3× (1.2–1.3) the addon's KvClient.get",
   );
-  expect(requestAdviceFor(run([requests(addonCall, 0.5), glide]), 'redis')[0]).toContain('2.0× @valkey/valkey-glide');
+  expect(adviceFor(run([requests(addonCall, 0.5), glide]), 'redis')[0]).toContain(
+    '2.0× (1.9–2.1) @valkey/valkey-glide (native)',
+  );
 });
 
 test('compares the addon with JavaScript by the sizes of batches that both have', () => {
@@ -204,9 +206,9 @@ test('compares the addon with JavaScript by the sizes of batches that both have'
     requests(large, 0.05),
     requests({ ...rustBatch, batch: 1024 }, 0.05),
   ]);
-  expect(requestAdviceFor(wide, 'redis')).toEqual([
-    "get on redis, 8 connections: stay in JavaScript: ioredis (100 K/s, closed-loop p99 200 µs) is 1.3× the addon's KvClient.get; Rust would be no faster, at 1.00× (0.96–1.04).",
-    'get on redis, 8 connections, in batches: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); Rust would be no faster, at 1.00× (0.96–1.04).',
+  expect(adviceFor(wide, 'redis')).toEqual([
+    "get on redis, 8 connections: stay in JavaScript: ioredis (100 K/s, closed-loop p99 200 µs), 1.3× (1.2–1.3) the addon's KvClient.get; Rust would be no faster, at 1.00× (0.96–1.04).",
+    'get on redis, 8 connections, in batches: the only way from Node: KvClient.pipeline, batch 1024 (2.00 M/s); Rust would be no faster, at 1.00× (0.96–1.04).',
   ]);
 });
 
@@ -220,11 +222,9 @@ test('gives the factor of an inconclusive comparison', () => {
     requests(addonCall, 1),
     vary(requests(jsCall, 1.01), [0.7, 1.4, 0.6, 1.3, 1.2]),
   ]);
-  const [line] = requestAdviceFor(open, 'redis');
-  expect(line).toMatch(
-    /from Node use KvClient\.get .*; whether it is faster than JavaScript's ioredis is inconclusive: 1\.\d+× \(/,
-  );
-  expect(line).toMatch(/; whether Rust \(Client\) would be faster is inconclusive: 1\.\d+× \([\d.]+–[\d.]+\)\.$/);
+  const [line] = adviceFor(open, 'redis');
+  expect(line).toMatch(/no difference shown: KvClient\.get \(.*\) or ioredis \(.*\), 1\.\d+× \(/);
+  expect(line).toMatch(/; Rust \(Client\) or KvClient\.get: no difference shown, 1\.\d+× \([\d.]+–[\d.]+\)\.$/);
 });
 
 test('names the latencies of a closed loop, but not the latencies of an open loop', () => {
@@ -236,8 +236,8 @@ test('names the latencies of a closed loop, but not the latencies of an open loo
   expect(requestTable([closed], 4).notes).toContain(CLOSED_LOOP_NOTE);
   expect(titlesOf([open])).toContain('p99');
   expect(requestTable([open], 4).notes).not.toContain(CLOSED_LOOP_NOTE);
-  expect(requestAdviceFor(run([closed]), 'redis')[0]).toContain('closed-loop p99 200 µs');
-  expect(requestAdviceFor(run([open]), 'redis')[0]).toContain(', p99 200 µs');
+  expect(adviceFor(run([closed]), 'redis')[0]).toContain('closed-loop p99 200 µs');
+  expect(adviceFor(run([open]), 'redis')[0]).toContain(', p99 200 µs');
 });
 
 test('says if an open loop was none', () => {
@@ -266,12 +266,12 @@ test('says what pushing work down to the server won', () => {
     of('aggregation.pull', { ...jsCall, variant: 'slow' }, 4),
     of('aggregation.push_down', pushed, 0.05),
   ]);
-  expect(requestAdviceFor(both, 'rest')[1]).toBe(
-    'aggregation.push_down on rest, 1 connection: from Node use pushed down (200/s); it is 20.0× pulling the rows (rows added up).',
+  expect(adviceFor(both, 'rest')[1]).toBe(
+    'aggregation.push_down on rest, 1 connection: the only way from Node: pushed down (200/s); it is 20.0× (19.3–20.7) pulling the rows (rows added up).',
   );
   const level = run([of('aggregation.pull', pulled, 1), of('aggregation.push_down', pushed, 1)]);
-  expect(requestAdviceFor(level, 'rest')[1]).toContain('it is no faster than pulling the rows');
-  expect(requestAdviceFor(run([of('aggregation.push_down', pushed, 1)]), 'rest')[0]).not.toContain('pulling');
+  expect(adviceFor(level, 'rest')[1]).toContain('it is no faster than pulling the rows');
+  expect(adviceFor(run([of('aggregation.push_down', pushed, 1)]), 'rest')[0]).not.toContain('pulling');
 });
 
 test('several threads of JavaScript, and several processes, are the limit only if all of them are busy', () => {

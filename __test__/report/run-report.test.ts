@@ -27,20 +27,20 @@ test('a whole run as Markdown', () => {
 
     ## Engine: embedded
 
+    - insert.bulk on embedded: take RowInserter.addColumns (32.1 M rows/s), 1.4× (1.3–1.4) RowInserter.addRow; 25.6× the naive-row lane (measured at 1.00M rows), which takes 769 ns more per row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - query.aggregation on embedded: @duckdb/node-api columns (native) (30.3 queries/s) or executeQueryColumnar (30.3 queries/s), which are equally fast, at 1.00× (0.96–1.04).
+
     | Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s | Queries/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-    | insert.bulk | rust · RowWriter | sync | 10.00M | 0.400 | 0.460 | 25.00 M/s | 572.2 | — |
-    | insert.bulk | rust · column slices | sync | 10.00M | 0.310 | 0.356 | 32.26 M/s | 738.3 | — |
-    | insert.bulk | rust · column slices × 2 | async | 10.00M | 0.200 | 0.215 | 50.00 M/s | 1144.4 | — |
+    | insert.bulk | rust · RowWriter | sync | 10.00M | 0.400 | 0.460 | 25.00 M/s | 572.3 | — |
+    | insert.bulk | rust · column slices | sync | 10.00M | 0.310 | 0.356 | 32.26 M/s | 738.4 | — |
+    | insert.bulk | rust · column slices × 2 | async | 10.00M | 0.200 | 0.215 | 50.01 M/s | 1144.5 | — |
     | insert.bulk | napi · each value crosses (naive) | async | 1.00M | 0.800 | 0.920 | 1.25 M/s | 28.6 | — |
     | insert.bulk | napi · RowInserter.addRow | async | 10.00M | 0.430 | 0.494 | 23.26 M/s | 532.3 | — |
-    | insert.bulk | napi · RowInserter.addColumns | async | 10.00M | 0.312 | 0.359 | 32.05 M/s | 733.6 | — |
-    | insert.bulk | napi · RowInserter.addColumns × 2 | async | 10.00M | 0.250 | 0.269 | 40.00 M/s | 915.5 | — |
+    | insert.bulk | napi · RowInserter.addColumns | async | 10.00M | 0.312 | 0.359 | 32.05 M/s | 733.7 | — |
+    | insert.bulk | napi · RowInserter.addColumns × 2 | async | 10.00M | 0.250 | 0.269 | 40.00 M/s | 915.6 | — |
     | query.aggregation | napi · executeQueryColumnar | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
-    | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
-
-    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns per row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
-    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.96–1.04).
+    | query.aggregation | js · @duckdb/node-api columns (native) | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
 
     ### Rust vs Node.js
 
@@ -69,18 +69,18 @@ test('a whole run as Markdown', () => {
     | insert.bulk | napi · RowInserter.addColumns | 0.312 | — | 0.031 | 0.016 | 0.234 | 0.078 | 0.156 | 0.039 | 6.0 | 260 MiB |
     | insert.bulk | napi · RowInserter.addColumns × 2 | 0.250 | 20% (17%–23%) | 0.025 | 0.013 | 0.188 | 0.063 | 0.125 | 0.031 | 6.0 | 260 MiB |
     | query.aggregation | napi · executeQueryColumnar | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
-    | query.aggregation | js · @duckdb/node-api columns | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
+    | query.aggregation | js · @duckdb/node-api columns (native) | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
 
     Crossing and JavaScript: the part of the addon's time beyond the time of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and includes the time in which JavaScript makes the engine wait. Inconclusive: this run cannot tell whether there is such a part.
 
     ## Engine: memory
 
+    - query.full_scan on memory: the only way from Node: executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× (1.9–2.1) that.
+
     | Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
-    | query.full_scan | rust · column slices | sync | 10.00M | 0.060 | 0.069 | 166.67 M/s | 3814.7 |
-    | query.full_scan | napi · executeQueryColumnar | async | 10.00M | 0.120 | 0.138 | 83.33 M/s | 1907.3 |
-
-    - query.full_scan on memory: from Node use executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× that.
+    | query.full_scan | rust · column slices | sync | 10.00M | 0.060 | 0.069 | 166.68 M/s | 3815.1 |
+    | query.full_scan | napi · executeQueryColumnar | async | 10.00M | 0.120 | 0.138 | 83.34 M/s | 1907.5 |
 
     ### Rust vs Node.js
 
@@ -103,13 +103,13 @@ test('a whole run as Markdown', () => {
 
     ## Engine: apache-arrow
 
+    - query.full_scan on apache-arrow: the only way from Node: apache-arrow column loop (200 M rows/s); the addon's executeQueryColumnar on memory: no difference shown, since one of the two is too short to measure, 0.42× (0.40–0.43); Rust on memory (sync column slices): no difference shown, since one of the two is too short to measure, 0.83× (0.80–0.86).
+
     | Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
-    | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 △ | 0.058 | 200.00 M/s | 4577.6 |
+    | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 △ | 0.058 | 200.02 M/s | 4578.1 |
 
     △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
-
-    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is inconclusive, since one of the two is too short to measure: 0.42× (0.40–0.43); whether Rust on memory (sync column slices) would be faster is inconclusive, since one of the two is too short to measure: 0.83× (0.80–0.86).
 
     ### Rust vs Node.js
 
@@ -131,6 +131,8 @@ test('a whole run as Markdown', () => {
 
     ## Engine: redis
 
+    - mget on redis, 4 connections, in batches: the only way from Node: client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
+
     | Benchmark | Throughput | Median | p99 (closed loop) | Batch | Connections | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
     | mget, napi · client.mget | 2.20 M/s | 820 ns (800 ns–840 ns) | 24.2 µs (20.0 µs–29.0 µs) | 110 | 4 | 455 ns |
@@ -140,8 +142,6 @@ test('a whole run as Markdown', () => {
     Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.
 
     CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.
-
-    - mget on redis, 4 connections, in batches: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
     ### Where the time went
 

@@ -152,9 +152,9 @@ test('has a column for transports if a cell has one', () => {
   expect(renderMarkdown(tableBlock(resultsTable(records)))).toMatchInlineSnapshot(`
     "| Workload | Variant | Flavor | Transport | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
     | --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
-    | insert.bulk | rust · rows collected | — | tcp | 10.00M | 0.250 | 0.287 | 40.00 M/s | 915.5 |
+    | insert.bulk | rust · rows collected | — | tcp | 10.00M | 0.250 | 0.287 | 40.00 M/s | 915.6 |
     | insert.bulk | napi · executeQuery | — | tcp | 10.00M | 0.500 | 0.575 | 20.00 M/s | 457.8 |
-    | insert.bulk | rust · rows collected | — | ipc | 10.00M | 0.250 | 0.287 | 40.00 M/s | 915.5 |
+    | insert.bulk | rust · rows collected | — | ipc | 10.00M | 0.250 | 0.287 | 40.00 M/s | 915.6 |
     | insert.bulk | napi · executeQuery | — | ipc | 10.00M | 0.500 | 0.575 | 20.00 M/s | 457.8 |
     "
   `);

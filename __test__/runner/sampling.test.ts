@@ -66,15 +66,15 @@ describe('the number of samples', () => {
     expect(samplesOf({ ...policy, samples: 50 }, last!)).toBe(50);
   });
 
-  it('is else what the budget has room for, from 1 to 10', () => {
+  it('is else what the budget has room for, from 3 to 10, and one without a budget', () => {
     const ofBudget = (budgetSeconds: number): number => samplesOf({ budgetSeconds }, last!);
-    expect([0, 0.5, 1, 1.3, 100].map(ofBudget)).toEqual([1, 2, 5, 6, 10]);
+    expect([0, 0.5, 1, 1.3, 100].map(ofBudget)).toEqual([1, 3, 5, 6, 10]);
     expect(samplesOf(policy, { seconds: 0, elapsedSeconds: 0 })).toBe(10);
   });
 
-  it('is three at least if samples are short, however long their input takes to make', () => {
+  it('is three at least, however long they and their input take', () => {
     const ofSample = (seconds: number): number => samplesOf({ budgetSeconds: 0.3 }, { seconds, elapsedSeconds: 1 });
-    expect([0.02, 0.1, 0.11, 2].map(ofSample)).toEqual([3, 3, 1, 1]);
+    expect([0.02, 0.1, 0.11, 2].map(ofSample)).toEqual([3, 3, 3, 3]);
     expect(samplesOf({ budgetSeconds: 0.3, samples: 1 }, { seconds: 0.02, elapsedSeconds: 1 })).toBe(1);
   });
 });

@@ -76,15 +76,20 @@ describe('quantiles', () => {
 });
 
 describe('summaries', () => {
-  test('give the rates of the median sample', () => {
-    const samples = [3, 1, 2, 5, 4].map((seconds) => ({ seconds }));
+  test('weight processes as a ratio does, however many samples each took', () => {
+    const samples = [{ fork: 1, seconds: 4 }, ...Array.from({ length: 20 }, () => ({ fork: 2, seconds: 1 }))];
+    expect(summarize(samples, { rows: 300 }).rowsPerSecond).toBeCloseTo(150);
+  });
+
+  test('give the rates of the typical sample', () => {
+    const samples = [4, 1, 2].map((seconds) => ({ seconds }));
     expect(summarize(samples, { rows: 300, bytes: 6 * 1024 ** 2 })).toEqual({
-      medianSeconds: 3,
+      medianSeconds: 2,
       minSeconds: 1,
-      maxSeconds: 5,
-      spread: 2 / 3,
-      rowsPerSecond: 100,
-      mebibytesPerSecond: 2,
+      maxSeconds: 4,
+      spread: 3 / 4,
+      rowsPerSecond: 150,
+      mebibytesPerSecond: 3,
     });
     expect(summarize(samples, { rows: 300 })).not.toHaveProperty('mebibytesPerSecond');
     const {
@@ -97,8 +102,8 @@ describe('summaries', () => {
       rows: 10,
       queries: 6,
     });
-    expect(rates).toEqual({ queriesPerSecond: 2 });
-    expect([rateOf({ summary: rates }), rateOf({ summary: ratesOf({ rows: 10 }, 5) })]).toEqual([2, 2]);
+    expect(rates).toEqual({ queriesPerSecond: 3 });
+    expect([rateOf({ summary: rates }), rateOf({ summary: ratesOf({ rows: 10 }, 5) })]).toEqual([3, 2]);
   });
 
   test('have no spread around zero', () => {

@@ -6,9 +6,8 @@ import { BOUNDARY_MATRIX } from '../../dist/families/boundary/matrix.js';
 import { CODEC_MATRIX } from '../../dist/families/codec/matrix.js';
 import { withExpected } from '../../dist/model/expected.js';
 import { parseRun, wholeRecord } from '../../dist/records/run-file.js';
-import { adviceFor } from '../../dist/report/advice.js';
+import { adviceFor, adviceOf } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
-import { crossoverTexts } from '../../dist/report/crossover.js';
 import { noVerdictNotes } from '../../dist/report/marks.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
@@ -18,11 +17,10 @@ import { formatClock, formatRows } from '../../dist/report/format.js';
 import { cpuColumn, headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { networkText } from '../../dist/report/network-text.js';
-import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { renderRunSummary } from '../../dist/report/summary-report.js';
 import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
-import { ANSWER_SIDES, bestRateText, workloadAnswersOf, workloadText } from '../../dist/report/workload-answers.js';
+import { answerSides, bestRateText, workloadAnswersOf, workloadText } from '../../dist/report/workload-answers.js';
 import { aloneTable } from '../lab/alone-table.mjs';
 import { bendsTable } from '../lab/bends-table.mjs';
 import { buildsTable } from '../lab/builds-table.mjs';
@@ -145,12 +143,15 @@ function sides(kind) {
   const answers = workloadAnswersOf(run);
   const table = tableOf(answers, [
     { title: 'Workload', of: ({ node }) => workloadText(node) },
-    ...ANSWER_SIDES.map(([side, title]) => ({ title: `>${title}`, of: (answer) => bestRateText(answer, side) })),
+    ...answerSides(answers).map(([side, title]) => ({
+      title: `>${title}`,
+      of: (answer) => bestRateText(answer, side),
+    })),
     { title: '>Rust factor', of: ({ rust }) => (rust === undefined ? '—' : factorOf(rust.comparison)) },
     ...cpuColumn(answers, ({ rust }) => rust?.comparison, 0),
   ]);
   const notes = noVerdictNotes(answers.flatMap(({ best }) => Object.values(best)));
-  return [...marked({ table, notes }), measuredBy(run)];
+  return [...marked({ table, notes }), ...list(adviceOf(run).flatMap(({ lines }) => lines)), measuredBy(run)];
 }
 
 /** The table of the comparisons of a run that are asked for. */
@@ -209,7 +210,7 @@ function ownPackages(file) {
     return [
       ...tableBlock(callTable(completed, run.comparisons, judge)),
       ...noVerdictNotes(completed).map(paragraph),
-      ...list(crossoverTexts(completed, judge)),
+      ...list(adviceOf(run).flatMap(({ lines }) => lines)),
       paragraph(`Measured by: npm i ${packages.join(' ')}; npx boundary-bench run ${file}`),
     ];
   });
@@ -259,7 +260,7 @@ function measuredBy(run) {
 
 function requests(kind, engine) {
   const table = headToHead(kind, (each) => isOn(each, engine) && each.kind !== 'lane', requestHeadToHeadTable);
-  return [...list(requestAdviceFor(newestRun(kind), engine)), ...table];
+  return [...list(adviceFor(newestRun(kind), engine)), ...table];
 }
 
 function marked({ table, notes }) {

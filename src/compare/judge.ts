@@ -1,6 +1,6 @@
 import type { CompletedRecord, NoVerdict, Run, Verdict } from '../records/record.js';
 import { DEFAULT_MARGIN, type RatioInterval } from '../stats/ratio-interval.js';
-import { noVerdictOf, priorsOf, rateRatio, riskOf } from './rate-ratio.js';
+import { cpuRatio, isOnOneThread, noVerdictOf, priorsOf, rateRatio, riskOf } from './rate-ratio.js';
 import { isOnClients, recordsById } from './cell-groups.js';
 import { coresOf, verdictOn } from './server-bound.js';
 
@@ -11,6 +11,8 @@ export type Judge = (numerator: CompletedRecord, denominator: CompletedRecord) =
 export interface Judged extends RatioInterval {
   readonly verdict: Verdict;
   readonly noVerdict?: NoVerdict;
+  /** The same ratio of CPU times, if the wall times can't tell and both are synchronous on one thread. */
+  readonly cpu?: RatioInterval;
 }
 
 /** The margin of a run: the relative difference that is too small to count. */
@@ -38,14 +40,18 @@ function newJudge(run: Judging): Judge {
   const priors = priorsOf(comparedIn(run));
   return (numerator, denominator) => {
     const interval = rateRatio(numerator, denominator, { risk, priors });
+    if (interval === undefined) return undefined;
     const noVerdict = noVerdictOf({ numerator, denominator });
-    return (
-      interval && {
-        ...interval,
-        verdict: noVerdict === undefined ? verdictOn(numerator, denominator, interval, limits) : 'inconclusive',
-        ...(noVerdict === undefined ? {} : { noVerdict }),
-      }
-    );
+    const verdict = noVerdict === undefined ? verdictOn(numerator, denominator, interval, limits) : 'inconclusive';
+    const mayTell = verdict === 'inconclusive' && noVerdict === undefined;
+    const isSynchronous = mayTell && isOnOneThread(numerator) && isOnOneThread(denominator);
+    const cpu = isSynchronous ? cpuRatio(numerator, denominator, { risk, priors }) : undefined;
+    return {
+      ...interval,
+      verdict,
+      ...(noVerdict === undefined ? {} : { noVerdict }),
+      ...(cpu === undefined ? {} : { cpu }),
+    };
   };
 }
 

@@ -10,7 +10,7 @@ import { FORKS_FOR_INTERVAL, ratioOfForks } from '../stats/ratio-interval.js';
 import { type Variance, priorVariance } from '../stats/prior-variance.js';
 import { median } from '../stats/quantile.js';
 import { ratioInTurns, varianceBetween } from '../stats/ratio-in-turns.js';
-import { processCpuOf } from '../stats/summary.js';
+import { medianOf, processCpuOf } from '../stats/summary.js';
 import { type Forks, RISK } from '../stats/resampling.js';
 import { LOOKS } from '../stats/looks.js';
 import { groupBy } from './cell-groups.js';
@@ -152,6 +152,25 @@ function pairsOf(numerator: Timed, denominator: Timed, secondsOf: (sample: Sampl
     }),
   );
   return pairs.filter((ratios) => ratios.length > 0);
+}
+
+/** The part of a process's CPU time from which on its main thread did the work. The rest is compiling and collecting garbage. */
+const MOST_CPU = 0.9;
+
+/**
+ * Whether a cell is synchronous on one thread: its main thread did the work, and its event loop stood still for most of it. Whatever else
+ * such a cell takes of the wall time is the time of other programs. `false` if its samples don't tell.
+ */
+export function isOnOneThread({ samples }: Timed): boolean {
+  const thread = medianOf({ samples }, (sample) => {
+    const cpu = processCpuOf(sample);
+    if (sample.mainThreadCpuSeconds !== undefined && cpu !== undefined) return sample.mainThreadCpuSeconds / cpu;
+    return sample.threads === undefined ? undefined : 1 / Math.max(1, sample.threads);
+  });
+  const stalled = medianOf({ samples }, ({ longestStallMs, seconds, executions = 1 }) =>
+    longestStallMs === undefined ? undefined : longestStallMs / (1000 * seconds * executions),
+  );
+  return thread !== undefined && stalled !== undefined && thread >= MOST_CPU && stalled > 0.5;
 }
 
 /** Whether one of the two was measured in too few processes, so that the differences between them are hardly known. */

@@ -4,7 +4,7 @@ import { contestOf, fastestOf } from './cell-groups.js';
 import { contested, isNodeSide } from './comparisons.js';
 import type { Judge } from './judge.js';
 
-/** The addon over JavaScript alone, each at its best. */
+/** The addon over the other clients, each at its best. */
 export interface AddonOverJavaScript {
   readonly addon: CompletedRecord;
   readonly javaScript: CompletedRecord;
@@ -14,7 +14,7 @@ export interface AddonOverJavaScript {
 }
 
 /**
- * Compares the addon with JavaScript alone, with the sizes of batches that both have. Other sizes show what batching gains. The
+ * Compares the addon with the other clients, with the sizes of batches that both have. Other sizes show what batching gains. The
  * best of each are chosen and estimated as in a run's comparisons. `undefined` if only one of the two is there.
  */
 export function addonOverJavaScript(cells: readonly CompletedRecord[], judge: Judge): AddonOverJavaScript | undefined {

@@ -189,6 +189,7 @@ export interface Rates {
 }
 
 export interface Summary extends Rates {
+  /** The geometric mean of the medians of the processes. Files of earlier versions have the median of all samples. */
   readonly medianSeconds: number;
   readonly minSeconds: number;
   readonly maxSeconds: number;

@@ -54,13 +54,13 @@ export function parseRunFields(content: string, name: string): Readonly<Record<s
 }
 
 /**
- * A record with everything that compact files leave out: each of its samples, and the summary that follows from them. `path` is its
- * position, for the message of a `BB_RESULT_FILE_SHAPE`.
+ * A record with everything that compact files leave out: each of its samples, and the summary that follows from them, as this version
+ * makes it. `path` is its position, for the message of a `BB_RESULT_FILE_SHAPE`.
  */
 export function wholeRecord(record: RunRecord, path: string): RunRecord {
   if (record.outcome !== 'completed') return record;
   const { samples } = withEachSample(record, path);
-  return { ...record, samples, summary: record.summary ?? summarize(samples, record) };
+  return { ...record, samples, summary: summarize(samples, record) };
 }
 
 /** A record with each of its samples. In compact files, an entry with a list of seconds is that many samples. `path` is as above. */

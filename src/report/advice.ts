@@ -1,7 +1,6 @@
 /**
- * The advice lines: for each workload on an engine, the lane to use from Node, what it saves, and whether Rust would be faster.
- * Every figure comes from the records, and nothing else is claimed. The best of each side, and the comparison of Rust with the best
- * of Node, are the same as in the tables. An inconclusive comparison has its factor with the interval.
+ * The advice on each workload, one and the same, which the terminal, `run.md`, `run.html` and README print. Every figure comes from the
+ * records, by the comparisons that the tables have. A way is recommended only if a verdict says that it is the fastest.
  */
 import {
   completedOf,
@@ -9,137 +8,217 @@ import {
   fastestOf,
   groupBy,
   identityOf,
+  isBatched,
   isRequestWork,
   largestOfEach,
   recordsById,
 } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
-import { type Judge, type Judged, judgeOf } from '../compare/judge.js';
+import { type Judge, type Judged, judgeOf, marginOf } from '../compare/judge.js';
 import { hasFewForks } from '../compare/rate-ratio.js';
 import { addonOverJavaScript, bestComparisonOf, bestFromNode } from '../compare/sides.js';
+import { NOOP } from '../records/noop.js';
 import { type Cell, type CompletedRecord, type Run, itemsOf } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
-import { formatCountedRate, formatDuration, formatFactor, formatFactorInterval, formatRows } from './format.js';
-import { cpuClause } from './factor.js';
+import { crossoverTexts, hasSizes } from './crossover.js';
+import { byCpuTime, cpuClause, inverseOf, isDecided } from './factor.js';
+import {
+  UNKNOWN,
+  formatCountedRate,
+  formatDuration,
+  formatFactor,
+  formatFactorInterval,
+  formatRows,
+  formatShortRate,
+} from './format.js';
 import { type Pair, pairsOf } from './head-to-head.js';
-import { nameOf, variantOf } from './labels.js';
+import { batchText, loadParts, nameOf, variantOf } from './labels.js';
 import { noVerdictOfTwo } from './marks.js';
-import { isNativeClient } from './native-clients.js';
+import { isJavaScriptClient } from './native-clients.js';
+import { isClosedLoop, percentileText } from './percentile.js';
+import { atRatio } from './rates.js';
+import { type WorkloadAnswer, sidesBy, workloadAnswersOf } from './workload-answers.js';
 
-/** Cells with fewer rows are rated by the execution, not by the row. */
-const ROWS_PAID_BY_THE_ROW = 1000;
-
-/** One line per workload that a Node cell completed on `engine`, over its best transport if it has several. */
-export function adviceFor(run: Run, engine: string): string[] {
-  const node = completedOf(run.records).filter(
-    (record) => record.engine === engine && isNodeSide(record.side) && !isRequestWork(record) && !isCall(record),
-  );
-  const judge = judgeOf(run);
-  return groupBy(node, workloadOf).flatMap((cells) =>
-    adviceOnWorkload(run, overBestTransport(run, cells, judge), judge),
-  );
+/** The advice on the work of an engine. */
+export interface EngineAdvice {
+  readonly engine: string;
+  readonly lines: readonly string[];
 }
 
-/** The cells over the transport whose best cell is the fastest, or over the earlier transport if that is not shown. */
-function overBestTransport(run: Run, cells: readonly CompletedRecord[], judge: Judge): readonly CompletedRecord[] {
-  const fewest = Math.min(...cells.map(workersOf));
-  const bestOf = (group: readonly CompletedRecord[]): CompletedRecord | undefined =>
-    recommended(run, largestOfEach(group.filter((record) => workersOf(record) === fewest)), judge);
-  return groupBy(cells, ({ transport }) => transport ?? '').reduce((chosen, group) => {
-    const [best, other] = [bestOf(chosen), bestOf(group)];
-    if (best === undefined) return group;
-    return other !== undefined && judge(other, best)?.verdict === 'faster' ? group : chosen;
+/** The advice of a run, by engine in the order of the run. Rows of one workload have one line, over the best of their transports. */
+export function adviceOf(run: Run): EngineAdvice[] {
+  const judge = judgeOf(run);
+  const completed = completedOf(run.records).filter(({ engine }) => engine !== NOOP);
+  const answers = workloadAnswersOf(run).filter(({ node }) => !hasSizes(node, completed));
+  return groupBy(completed, ({ engine }) => engine).flatMap((records) => {
+    const { engine } = records[0]!;
+    const ofEngine = answers.filter(({ node }) => node.engine === engine);
+    const workloads = groupBy(ofEngine, ({ node }) =>
+      isRequestWork(node) ? node.id : JSON.stringify([node.family, node.workload, node.runtime]),
+    );
+    const lines = [
+      ...crossoverTexts(records, judge, marginOf(run)),
+      ...workloads.map((some) => lineOn(run, overBestTransport(run, some, judge), judge)),
+    ];
+    return lines.length === 0 ? [] : [{ engine, lines }];
   });
 }
 
-/** The advice on `cells`: the completed Node cells of one workload on one engine, with any number of workers. */
-function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[], judge: Judge): string[] {
-  const contests = groupBy(cells, contestOf).toSorted((a, b) => workersOf(a[0]) - workersOf(b[0]));
-  const [first, ...wider] = contests;
-  const rivals = largestOfEach(first ?? []);
-  const best = recommended(run, rivals, judge);
-  if (first === undefined || best === undefined) return [];
-  const rust = rustBeside(run, best, rivals);
+/** The lines of one engine. */
+export function adviceFor(run: Run, engine: string): readonly string[] {
+  return adviceOf(run).find((advice) => advice.engine === engine)?.lines ?? [];
+}
+
+/** The answer over the transport whose best way is the fastest, or over the earlier transport if that is not shown. */
+function overBestTransport(run: Run, answers: readonly WorkloadAnswer[], judge: Judge): WorkloadAnswer {
+  return answers.reduce((chosen, other) => {
+    const [best, rival] = [chosen, other].map(({ cells }) => takenOf(run, cells, judge).best);
+    return judge(rival!, best!)?.verdict === 'faster' ? other : chosen;
+  });
+}
+
+function lineOn(run: Run, answer: WorkloadAnswer, judge: Judge): string {
+  const { cells, sizes } = answer;
+  const taken = asShown(takenOf(run, cells, judge), answer);
+  const { best } = taken;
+  const node = cells.filter(({ side }) => isNodeSide(side));
+  const margin = marginOf(run);
+  const rust = rustBeside(run, best, node);
   const clauses = [
-    choice(run, best, rivals, judge),
-    gainOverSlowest(best, rivals, judge),
-    rust && rustInstead(rust, best, nameOf),
-    moreWorkers(best, wider, judge),
+    choiceText(taken, margin),
+    addonElsewhere(run, best, node, judge, margin),
+    gainOverNaive(taken, node, judge),
+    pushingDownWon(run, best, judge),
+    rust && rustInstead(rust, taken),
+    moreWorkers(run, best, judge),
   ];
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
-  const caution = cautionOn(best);
-  const transport = best.transport === undefined ? '' : ` over ${best.transport}`;
-  return [
-    `${best.workload} on ${best.engine}${transport}: ${advice}${fromHowManyRows(run, best, first, judge)}.${caution}`,
-  ];
+  const caution = hasFewForks(best, best) ? ` (Rough: measured in fewer than ${FORKS_FOR_INTERVAL} processes.)` : '';
+  return `${subjectOf(best)}: ${advice}${fromHowManyRows(run, taken, sizes, judge)}.${caution}`;
 }
 
-/** A remark on advice that rests on too few processes. Otherwise nothing. */
-export function cautionOn(best: CompletedRecord): string {
-  return hasFewForks(best, best) ? ` (Rough: measured in fewer than ${FORKS_FOR_INTERVAL} processes.)` : '';
+function subjectOf(cell: CompletedRecord): string {
+  const { workload, engine, transport, rate } = cell;
+  const place = `${isCall(cell) ? '' : ` on ${engine}`}${transport === undefined ? '' : ` (${transport})`}`;
+  const asked = rate === undefined ? [] : [`${formatShortRate(rate)} asked for`];
+  return [workload + place, ...loadParts(cell), ...asked].join(', ');
 }
 
-/**
- * The best way from Node. JavaScript alone is also the best if it is equivalent to the addon, since it needs no addon. A size of
- * batches that only one of the two has is not compared.
- */
-export function recommended(run: Run, contest: readonly CompletedRecord[], judge: Judge): CompletedRecord | undefined {
-  const best = bestFromNode(run, contest);
-  const sides = addonOverJavaScript(contest, judge);
-  const isCompared = (['napi', 'js'] as const).every((side) =>
-    contest.some((record) => record.side === side && record.batch === best?.batch),
+/** A way from Node, with those that it was compared with: the best of the other side, and a way of its own side that is as close. */
+interface Taken {
+  readonly best: CompletedRecord;
+  readonly rivals: readonly Rival[];
+}
+
+/** A way, with the ratio of the best way's rate to its rate. */
+interface Rival {
+  readonly record: CompletedRecord;
+  readonly judged: Judged;
+}
+
+/** The same with the rates that the table has, and that agree with the ratios. */
+function asShown({ best: { id, side }, best, rivals }: Taken, answer: WorkloadAnswer): Taken {
+  const shown = answer.best[side]?.id === id ? answer.best[side] : best;
+  return {
+    best: shown,
+    rivals: rivals.map(({ record, judged }) => ({ record: atRatio(record, 1 / judged.ratio, shown), judged })),
+  };
+}
+
+/** The best way of a contest from Node. A size of batches that only one side has is not compared. */
+function takenOf(run: Run, cells: readonly CompletedRecord[], judge: Judge): Taken {
+  const node = cells.filter(({ side }) => isNodeSide(side));
+  const chosen = bestFromNode(run, node)!;
+  const sides = sidesBy(chosen, node, judge);
+  const isShared = (['napi', 'js'] as const).every((side) =>
+    node.some((record) => record.side === side && record.batch === chosen.batch),
   );
-  if (sides === undefined || !isCompared) return best;
-  switch (sides.judged.verdict) {
-    case 'equivalent':
-    case 'slower':
-      return sides.javaScript;
-    case 'faster':
-      return best?.side === 'js' ? sides.addon : best;
-    case 'inconclusive':
-    case 'server-bound':
-      return best;
+  if (sides === undefined || !isShared) {
+    const rival = nextTo(chosen, node, judge);
+    if (rival?.judged.verdict !== 'slower') return { best: chosen, rivals: rival === undefined ? [] : [rival] };
+    return { best: rival.record, rivals: [{ record: chosen, judged: inverseOf(rival.judged) }] };
   }
+  const { addon, javaScript, judged } = sides;
+  // Without a difference, the other client is named first: it needs no addon.
+  const isAddon = judged.verdict === 'faster' || isOpen(judged);
+  const [best, other] = isAddon ? [addon, javaScript] : [javaScript, addon];
+  const twin = nextTo(
+    best,
+    node.filter(({ side }) => side === best.side),
+    judge,
+  );
+  const isClose = twin !== undefined && !isDecided(twin.judged);
+  return {
+    best,
+    rivals: [{ record: other, judged: isAddon ? judged : inverseOf(judged) }, ...(isClose ? [twin] : [])],
+  };
 }
 
-function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
-  const named = `${variantOf(best)} (${speedOf(best)})`;
-  const hasAddon = rivals.some(({ side }) => side === 'napi');
-  const sides = addonOverJavaScript(hasAddon ? rivals : [best, ...addonElsewhere(run, best)], judge);
-  const isInJavaScript = best.side === 'js' && !isNativeClient(best);
-  const use = `${isInJavaScript ? 'in JavaScript' : 'from Node'} use ${named}`;
-  if (sides === undefined) return use;
-  const { addon, javaScript, judged } = sides;
-  if (best.side !== 'js') {
-    const subject = best.id === addon.id ? 'it' : variantOf(addon);
-    const claim = `${subject} is faster than ${variantOf(javaScript)}`;
-    return `from Node use ${named}${isOpen(judged) ? `; ${openText(claim, judged)}` : ''}`;
+/** The fastest of the other ways. */
+function nextTo(best: CompletedRecord, cells: readonly CompletedRecord[], judge: Judge): Rival | undefined {
+  const record = fastestOf(cells.filter(({ id }) => id !== best.id));
+  const judged = record && judge(best, record);
+  return judged && { record, judged };
+}
+
+/** Whether one way alone is the fastest. */
+function isAlone({ rivals }: Taken): boolean {
+  return rivals.every(({ judged }) => isDecided(judged));
+}
+
+function choiceText(taken: Taken, margin: number): string {
+  const { best, rivals } = taken;
+  if (rivals.length === 0) return `the only way from Node: ${named(best)}`;
+  const beaten = rivals.filter(({ judged }) => isDecided(judged));
+  const factors = beaten.map(({ record, judged }) => `${formatFactorInterval(judged)} ${rivalName(record, best)}`);
+  if (isAlone(taken)) return [`${isStay(best) ? 'stay in JavaScript:' : 'take'} ${named(best)}`, ...factors].join(', ');
+  const level = rivals.find(({ judged }) => !isDecided(judged))!;
+  return [closeText(best, level, margin), ...factors].join('; ');
+}
+
+function closeText(best: CompletedRecord, { record, judged }: Rival, margin: number): string {
+  if (isOpen(judged)) {
+    const ways = `${named(best)} or ${named(record)}`;
+    return `no difference shown: ${ways}${whyOpen(judged)}, ${formatFactorInterval(judged)}${byCpuTime(judged.cpu, margin)}`;
   }
-  const other = `the addon's ${variantOf(addon)}${placeOf(addon, best)}`;
-  const stay = isInJavaScript ? `stay in JavaScript: ${named}` : `${use}: it`;
-  switch (judged.verdict) {
-    case 'equivalent':
-      return `${stay} is as fast as ${other}, at ${formatFactorInterval(judged)}`;
-    case 'slower':
-      return `${stay} is ${formatFactor(1 / judged.ratio)} ${other}`;
-    case 'faster':
-      return `${use}; ${other} is ${formatFactor(judged.ratio)} that`;
-    case 'inconclusive':
-    case 'server-bound':
-      return `${use}; ${openText(`${other} is faster`, judged)}`;
-  }
+  const factor = `at ${formatFactorInterval(judged)}`;
+  if (isStay(best)) return `stay in JavaScript: ${named(best)} is as fast as ${rivalName(record, best)}, ${factor}`;
+  return `${named(best)} or ${named(record)}, which are equally fast, ${factor}`;
+}
+
+/** Whether who takes a way needs no addon. Calls are of the user's own functions. */
+function isStay(record: CompletedRecord): boolean {
+  return !isCall(record) && isJavaScriptClient(record);
+}
+
+/** The name of a way, with its rate as in the tables. */
+function named(record: CompletedRecord): string {
+  const p99 = percentileText(record, 'p99');
+  const latency = p99 === UNKNOWN ? '' : `, ${isClosedLoop(record) ? 'closed-loop ' : ''}p99 ${p99}`;
+  return `${shortName(record)} (${isRequestWork(record) ? formatShortRate(rateOf(record)) : formatCountedRate(record.summary)}${latency})`;
+}
+
+/** The name without its side, since the sentence contains the side. */
+function shortName(record: CompletedRecord): string {
+  return variantOf(record) + batchText(record);
+}
+
+function rivalName(record: CompletedRecord, best: CompletedRecord): string {
+  return record.side === 'napi' && best.side === 'js' && !isCall(record)
+    ? `the addon's ${shortName(record)}`
+    : shortName(record);
 }
 
 /** Whether a comparison is inconclusive or server-bound. */
-export function isOpen({ verdict }: Judged): boolean {
+function isOpen({ verdict }: Judged): boolean {
   return verdict === 'inconclusive' || verdict === 'server-bound';
 }
 
-/** The text of an inconclusive claim, with the reason and the factor. */
-export function openText(claim: string, judged: Judged): string {
-  return `whether ${claim} is inconclusive${whyOpen(judged)}: ${formatFactorInterval(judged)}`;
+/** The text of a way that is not shown to be faster than the one before. */
+function openText(subject: string, judged: Judged): string {
+  return `${subject}: no difference shown${whyOpen(judged)}, ${formatFactorInterval(judged)}`;
 }
 
 /** The reason why a comparison is inconclusive, if more processes would not change that. */
@@ -148,78 +227,84 @@ function whyOpen({ verdict, noVerdict }: Judged): string {
   return noVerdict === undefined ? '' : `, since ${noVerdictOfTwo(noVerdict)}`;
 }
 
-/** For an engine in pure JavaScript, the addon's cells on the engine on which its Rust counterpart ran. */
-function addonElsewhere(run: Run, best: CompletedRecord): CompletedRecord[] {
-  const rust = laneComparison(run, best)?.rust;
-  if (rust === undefined) return [];
-  const addon = completedOf(run.records).filter(
+/** For an engine that no native code of ours ran on: the addon on the engine on which its Rust counterpart ran. */
+function addonElsewhere(
+  run: Run,
+  best: CompletedRecord,
+  node: readonly CompletedRecord[],
+  judge: Judge,
+  margin: number,
+): string | undefined {
+  const rust = node.every(({ side }) => side === 'js') ? laneComparison(run, best)?.rust : undefined;
+  if (rust === undefined || rust.engine === best.engine) return undefined;
+  const elsewhere = completedOf(run.records).filter(
     (record) => record.side === 'napi' && contestOf(record) === contestOf(rust),
   );
-  return largestOfEach(addon);
+  const sides = addonOverJavaScript([best, ...largestOfEach(elsewhere)], judge);
+  if (sides === undefined) return undefined;
+  const addon = `the addon's ${shortName(sides.addon)} on ${rust.engine}`;
+  if (isOpen(sides.judged)) return openText(addon, sides.judged) + byCpuTime(sides.judged.cpu, margin);
+  return `${addon} is ${formatFactorInterval(sides.judged)} that`;
 }
 
-/** The gain over the addon's naive lane if there is one, else over the slowest lane. */
-function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string | undefined {
-  const others = rivals.filter((record) => record.id !== best.id);
-  const naive = others.find((record) => record.lane.startsWith('naive-'));
-  const baseline =
-    naive ??
-    others.reduce<CompletedRecord | undefined>(
-      (slowest, record) => (slowest === undefined || rateOf(record) < rateOf(slowest) ? record : slowest),
-      undefined,
-    );
-  const judged = baseline && judge(best, baseline);
-  if (baseline === undefined || judged === undefined) return undefined;
-  const name = naive === undefined ? variantOf(baseline) : `the ${naive.lane} lane`;
-  const rows = itemsOf(baseline) === itemsOf(best) ? '' : ` (measured at ${formatRows(itemsOf(baseline))} rows)`;
-  if (isOpen(judged)) return openText(`it is faster than ${name}${rows}`, judged);
-  if (judged.verdict !== 'faster') return undefined;
-  return `it is ${formatFactor(judged.ratio)} ${name}${rows} and saves ${saving(best, baseline)}`;
+/** The gain over the addon's naive lane, if there is one. */
+function gainOverNaive({ best, rivals }: Taken, node: readonly CompletedRecord[], judge: Judge): string | undefined {
+  const naive = node.find((record) => record.lane.startsWith('naive-') && record.id !== best.id);
+  const judged = naive && judge(best, naive);
+  if (judged?.verdict !== 'faster' || rivals.some(({ record }) => record.id === naive!.id)) return undefined;
+  const rows = itemsOf(naive!) === itemsOf(best) ? '' : ` (measured at ${formatRows(itemsOf(naive!))} rows)`;
+  const saved = 1 / rateOf(naive!) - 1 / rateOf(best);
+  return `${formatFactor(judged.ratio)} the ${naive!.lane} lane${rows}, which takes ${formatDuration(saved)} more per row`;
 }
 
-/** The rate of a cell that moves many rows, or the time of a cell that returns few. */
-function speedOf(record: CompletedRecord): string {
-  const { summary } = record;
-  return itemsOf(record) < ROWS_PAID_BY_THE_ROW ? formatDuration(summary.medianSeconds) : formatCountedRate(summary);
-}
-
-function saving(best: CompletedRecord, baseline: CompletedRecord): string {
-  const perRow = baseline.summary.medianSeconds / itemsOf(baseline) - best.summary.medianSeconds / itemsOf(best);
-  return itemsOf(best) < ROWS_PAID_BY_THE_ROW
-    ? `${formatDuration(perRow * itemsOf(best))} an execution`
-    : `${formatDuration(perRow)} per row`;
+/** For work that the server can do: the factor by which that beats pulling the rows. */
+function pushingDownWon(run: Run, best: CompletedRecord, judge: Judge): string | undefined {
+  const pulling = best.workload.replace(/\.push_down$/, '.pull');
+  if (pulling === best.workload) return undefined;
+  const { engine, transport } = best;
+  const pulled = fastestOf(
+    completedOf(run.records).filter(
+      (cell) =>
+        cell.workload === pulling &&
+        isNodeSide(cell.side) &&
+        cell.engine === engine &&
+        cell.transport === transport &&
+        isBatched(cell) === isBatched(best),
+    ),
+  );
+  const judged = pulled && judge(best, pulled);
+  if (judged === undefined) return undefined;
+  const pull = `pulling the rows (${shortName(pulled!)})`;
+  if (isOpen(judged)) return openText(pull, judged);
+  const factor = formatFactorInterval(judged);
+  return judged.verdict === 'faster' ? `it is ${factor} ${pull}` : `it is no faster than ${pull}, at ${factor}`;
 }
 
 /** The run's comparison of the best of both sides or, on an engine without Rust, of this lane with its counterpart. */
-function rustBeside(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[]): Pair | undefined {
-  return bestComparisonOf(run, rivals) === undefined ? laneComparison(run, best) : bestPair(run, rivals);
-}
-
-/** The best of Rust and the best of Node in the contest of these cells, as the run compares them. */
-export function bestPair(run: Run, rivals: readonly CompletedRecord[]): Pair | undefined {
-  const comparison = bestComparisonOf(run, rivals);
-  return comparison && pairsOf([comparison], 'best', recordsById(run.records))[0];
+function rustBeside(run: Run, best: CompletedRecord, node: readonly CompletedRecord[]): Pair | undefined {
+  const comparison = bestComparisonOf(run, node);
+  if (comparison === undefined) return laneComparison(run, best);
+  return pairsOf([comparison], 'best', recordsById(run.records))[0];
 }
 
 /** Rust compared with the recommended cell, or with the other cell that the run compares with Rust. */
-export function rustInstead(
-  { comparison, rust, node }: Pair,
-  best: CompletedRecord,
-  nameInTable: (record: CompletedRecord) => string,
-): string {
-  const subject = `Rust${placeOf(rust, node)}`;
-  const that = node.id === best.id ? 'that' : nameInTable(node);
-  const cpu = cpuClause(comparison);
+function rustInstead({ comparison, rust, node }: Pair, taken: Taken): string {
+  const { best } = taken;
+  const subject = `Rust${rust.engine === node.engine ? '' : ` on ${rust.engine}`}`;
+  const name = `${subject} (${nameOf(rust).replace(/^rust · /, '')}${batchText(rust)})`;
+  const isThat = node.id === best.id && isAlone(taken);
+  const that = isThat ? 'that' : shortName(node);
+  const factor = formatFactorInterval(comparison);
   switch (comparison.verdict) {
     case 'equivalent':
-      return `${subject} would be no faster, at ${formatFactorInterval(comparison)}`;
+      return `${subject} would be no faster${isThat ? '' : ` than ${that}`}, at ${factor}`;
     case 'slower':
-      return `${subject} would be slower, at ${formatFactor(comparison.ratio)}${that === 'that' ? '' : ` ${that}`}${cpu}`;
+      return `${subject} would be slower${isThat ? '' : ` than ${that}`}, at ${factor}${cpuClause(comparison)}`;
     case 'faster':
-      return `${subject} (${nameInTable(rust)}) would be ${formatFactor(comparison.ratio)} ${that}${cpu}`;
+      return `${name} would be ${factor} ${that}${cpuClause(comparison)}`;
     case 'inconclusive':
     case 'server-bound':
-      return openText(`${subject} (${nameInTable(rust)}) would be faster`, comparison);
+      return openText(isThat ? name : `${name} or ${that}`, comparison);
   }
 }
 
@@ -228,43 +313,38 @@ function laneComparison(run: Run, node: CompletedRecord): Pair | undefined {
   return lane && pairsOf([lane], 'lane', recordsById(run.records))[0];
 }
 
-function placeOf(cell: Cell, home: Cell): string {
-  return cell.engine === home.engine ? '' : ` on ${cell.engine}`;
-}
-
-function moreWorkers(
-  best: CompletedRecord,
-  wider: readonly (readonly CompletedRecord[])[],
-  judge: Judge,
-): string | undefined {
-  const fastest = fastestOf(wider.flatMap((cells) => largestOfEach(cells)));
+function moreWorkers(run: Run, best: CompletedRecord, judge: Judge): string | undefined {
+  const alone = (cell: Cell): string => contestOf({ ...cell, workers: 1 });
+  const wider = completedOf(run.records).filter(
+    (record) => isNodeSide(record.side) && alone(record) === alone(best) && (record.workers ?? 1) > (best.workers ?? 1),
+  );
+  const fastest = fastestOf(largestOfEach(wider));
   const judged = fastest && judge(fastest, best);
-  if (fastest === undefined || judged === undefined) return undefined;
-  if (isOpen(judged)) return openText(`${variantOf(fastest)} is faster`, judged);
-  return judged.verdict === 'faster' ? `${variantOf(fastest)} reaches ${speedOf(fastest)}` : undefined;
+  if (judged === undefined) return undefined;
+  if (isOpen(judged)) return openText(shortName(fastest!), judged);
+  return judged.verdict === 'faster'
+    ? `${shortName(fastest!)} reaches ${formatCountedRate(fastest!.summary)}`
+    : undefined;
 }
 
 /**
  * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several numbers of rows.
  * Otherwise nothing.
  */
-function fromHowManyRows(run: Run, best: CompletedRecord, contest: readonly CompletedRecord[], judge: Judge): string {
-  const bySize = groupBy(contest, (record) => String(itemsOf(record)))
-    .filter((cells) => cells.length > 1 && cells.some((record) => identityOf(record) === identityOf(best)))
+function fromHowManyRows(run: Run, taken: Taken, contest: readonly CompletedRecord[], judge: Judge): string {
+  const identity = identityOf(taken.best);
+  const node = contest.filter(({ side }) => isNodeSide(side));
+  const bySize = groupBy(node, (record) => String(itemsOf(record)))
+    .filter((cells) => cells.length > 1 && cells.some((record) => identityOf(record) === identity))
     .toSorted((a, b) => itemsOf(b[0]!) - itemsOf(a[0]!));
-  if (bySize.length < 2) return '';
-  const lost = bySize.findIndex((cells) => identityOf(recommended(run, cells, judge)!) !== identityOf(best));
+  if (bySize.length < 2 || !isAlone(taken)) return '';
+  const others = bySize.map((cells) => takenOf(run, cells, judge));
+  const lost = others.findIndex((other) => identityOf(other.best) !== identity || !isAlone(other));
   const smallest = itemsOf(bySize.at(lost === -1 ? -1 : lost - 1)![0]!);
   if (lost === -1) return `; so at every number of rows measured, from ${formatRows(smallest)} up`;
   if (lost === 0) return '';
-  const other = recommended(run, bySize[lost]!, judge)!;
-  return `; so from ${formatRows(smallest)} rows up, but at ${formatRows(itemsOf(other))} rows use ${variantOf(other)}`;
-}
-
-function workloadOf(cell: Cell): string {
-  return JSON.stringify([cell.family, cell.workload]);
-}
-
-function workersOf(cell: Cell | undefined): number {
-  return cell?.workers ?? 1;
+  const other = others[lost]!;
+  const rows = formatRows(itemsOf(other.best));
+  const there = isAlone(other) ? `take ${shortName(other.best)}` : 'no difference is shown';
+  return `; so from ${formatRows(smallest)} rows up, but at ${rows} rows ${there}`;
 }

@@ -30,7 +30,8 @@ function partOf(what: string, record: CompletedRecord, other: CompletedRecord, j
   const judged = judge(record, other);
   if (judged === undefined || judged.noVerdict !== undefined) return undefined;
   const [part, low, high] = [judged.ratio, judged.low, judged.high].map(formatPercent);
-  return `${what} ${part} (${low}–${high})`;
+  // A part is at most the whole: what is measured to be more is noise.
+  return judged.ratio > 1 ? `${what}: can't tell (${low}–${high})` : `${what} ${part} (${low}–${high})`;
 }
 
 function garbageOf({ samples }: CompletedRecord): string | undefined {

@@ -3,6 +3,8 @@ import { eachOf } from './call-table.js';
 import { type Comparison, type CompletedRecord, type Run } from '../records/record.js';
 import { recordsById } from '../compare/cell-groups.js';
 import { isUndecided } from '../compare/compare-runs.js';
+import { marginOf } from '../compare/judge.js';
+import { isOnOneThread } from '../compare/rate-ratio.js';
 import {
   type Block,
   heading,
@@ -15,12 +17,13 @@ import {
   under,
 } from './document.js';
 import { slowerText } from './compare-report.js';
+import { byCpuTime } from './factor.js';
 import { formatFactorInterval } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 import { reasonOf } from './results-table.js';
 
 /** A way by two builds. */
-export interface BuildComparison extends Pick<Comparison, 'ratio' | 'low' | 'high' | 'verdict'> {
+export interface BuildComparison extends Pick<Comparison, 'ratio' | 'low' | 'high' | 'verdict' | 'cpu'> {
   readonly before: CompletedRecord;
   readonly after: CompletedRecord;
   /** Whether the way uses no addon, so that only the machine can differ. */
@@ -34,14 +37,29 @@ export interface BuildComparison extends Pick<Comparison, 'ratio' | 'low' | 'hig
 /** The ways of a run by two builds: those in JavaScript are controls. */
 export function buildComparisons(run: Run, threshold: number): BuildComparison[] {
   const recordOf = recordsById(run.records);
-  return run.comparisons.flatMap(({ kind, numerator, denominator, ratio, low, high, verdict, noVerdict }) => {
+  return run.comparisons.flatMap(({ kind, numerator, denominator, ratio, low, high, verdict, noVerdict, cpu }) => {
     const [after, before] = [recordOf(numerator), recordOf(denominator)];
     if (kind !== 'rival' || before === undefined || after === undefined) return [];
     const isControl = after.side === 'js';
     const judged = noVerdict === undefined ? verdict : 'inconclusive';
     const regressed = !isControl && noVerdict === undefined && high < 1 - threshold;
     const undecided = !regressed && isUndecided(judged, low, 1 - threshold);
-    return [{ before, after, ratio, low, high, verdict: judged, isControl, regressed, undecided }];
+    // By CPU time, if the wall time can't tell and no other thread does a part of the work.
+    const isByCpu = verdict === 'inconclusive' && noVerdict === undefined && [before, after].every(isOnOneThread);
+    return [
+      {
+        before,
+        after,
+        ratio,
+        low,
+        high,
+        verdict: judged,
+        isControl,
+        regressed,
+        undecided,
+        ...(isByCpu ? { cpu } : {}),
+      },
+    ];
   });
 }
 
@@ -67,8 +85,8 @@ function buildsDocument(run: Run, threshold: number): Block[] {
         { title: '>New / old', of: (pair) => formatFactorInterval(pair) + marksOf(pair.before, pair.after) },
         {
           title: 'Verdict',
-          of: ({ regressed, verdict, isControl }) =>
-            `${regressed ? 'regression' : verdict}${isControl ? ' (control)' : ''}`,
+          of: ({ regressed, verdict, cpu, isControl }) =>
+            `${regressed ? 'regression' : verdict}${byCpuTime(cpu, marginOf(run))}${isControl ? ' (control)' : ''}`,
         },
       ]),
     ),

@@ -16,7 +16,7 @@ export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {
 /**
  * The times of calls: one row per cell, by workload. It has the number of calls at once (calls in flight, or operations of one
  * call), the time of each in the median sample, and half of the samples around it. It also has the bytes by which V8's heap grows,
- * and how many times longer a call takes than the same work without a crossing: within Rust, or within JavaScript.
+ * and how many times longer a call takes than the same work without a crossing: within Rust, or on the side js.
  *
  * `comparisons` are the comparisons of the records' run. They know the lane of Rust that a cell is compared with.
  */
@@ -42,7 +42,7 @@ export function callTable(
     { title: '>Heap each', of: heapText, goes: 0 },
     { title: '>Times as long as Rust', of: (record) => longerThan(record, floors.rust(record), judge) },
     {
-      title: '>Times as long as JavaScript',
+      title: '>Times as long as js',
       of: (record) => longerThan(record, floors.javaScript(record), judge),
       goes: 2,
     },

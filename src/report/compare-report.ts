@@ -2,6 +2,7 @@ import type { CellComparison, RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableOf, under } from './document.js';
 import { formatFactor, formatFactorInterval, formatPercent, formatRateOf } from './format.js';
+import { atRatio } from './rates.js';
 import { marksOf, notesOf } from './marks.js';
 import { idBelowPlace, tablesByPlace } from './place-tables.js';
 import { reasonOf } from './results-table.js';
@@ -31,7 +32,7 @@ function cellsTable(cells: RunComparison['cells']): Table {
   return tableOf(cells, [
     { title: 'Cell', of: ({ after }) => idBelowPlace(after) },
     { title: '>Before', of: ({ before }) => formatRateOf(before), goes: 0 },
-    { title: '>After', of: ({ after }) => formatRateOf(after), goes: 1 },
+    { title: '>After', of: ({ before, after, ratio }) => formatRateOf(atRatio(after, ratio, before)), goes: 1 },
     { title: '>After / before', of: (cell) => formatFactorInterval(cell) + marksOf(cell.before, cell.after) },
     { title: 'Verdict', of: ({ regressed, verdict }) => (regressed ? 'regression' : verdict) },
   ]);

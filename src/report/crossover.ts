@@ -1,108 +1,145 @@
 /** From which size of the input on which way is the fastest, of workloads that were measured at several sizes. */
-import { groupBy } from '../compare/cell-groups.js';
+import { fastestOf, groupBy } from '../compare/cell-groups.js';
 import type { Judge, Judged } from '../compare/judge.js';
 import { NOOP } from '../records/noop.js';
 import type { CompletedRecord } from '../records/record.js';
+import { byCpuTime } from './factor.js';
 import { formatCount, formatFactor, formatFactorInterval } from './format.js';
+import { variantOf } from './labels.js';
 
-/** A size at which two ways were measured, with the ratio of the second way's rate to the first's. */
+/** Whether a cell was measured at other sizes, too: the sentences about sizes are then the advice. */
+export function hasSizes({ family, runtime, size }: CompletedRecord, records: readonly CompletedRecord[]): boolean {
+  const isOther = (other: CompletedRecord): boolean => other.size !== undefined && other.size !== size;
+  return (
+    size !== undefined &&
+    records.some((other) => other.family === family && other.runtime === runtime && isOther(other))
+  );
+}
+
+/** A size with its fastest way, and the ratios of that way's rate to the others' rates, the closest first. */
 interface Step {
   readonly size: number;
-  readonly judged: Judged;
+  readonly best: CompletedRecord;
+  readonly rivals: readonly { readonly record: CompletedRecord; readonly judged: Judged }[];
+  /** The rivals that are not shown to be slower. */
+  readonly close: Step['rivals'];
 }
 
-/** The sentences of all workloads with sizes: each way compared with the first in JavaScript, or with the first of all. */
-export function crossoverTexts(records: readonly CompletedRecord[], judge: Judge): string[] {
+/** The sentences of all workloads with sizes. All ways of all sides are rivals. `margin`: of the run. */
+export function crossoverTexts(records: readonly CompletedRecord[], judge: Judge, margin?: number): string[] {
   const sized = records.filter(({ size, engine }) => size !== undefined && engine !== NOOP);
   return groupBy(sized, ({ family, runtime }) => JSON.stringify([family, runtime])).flatMap((ofFamily) => {
-    const ways = groupBy(ofFamily, ({ side, lane }) => `${side} ${lane}`);
-    const reference = ways.find(([first]) => first!.side === 'js') ?? ways[0]!;
-    const others = ways.filter((way) => way !== reference);
-    return others.flatMap((other) => textOf(reference, other, judge) ?? []);
+    const steps = groupBy(ofFamily, ({ size }) => String(size))
+      .flatMap((cells) => stepOf(cells, judge) ?? [])
+      .toSorted((a, b) => a.size - b.size);
+    if (steps.length < 2) return [];
+    return `${ofFamily[0]!.family}: ${answerOf(steps, margin)}.`;
   });
 }
 
-function textOf(
-  reference: readonly CompletedRecord[],
-  other: readonly CompletedRecord[],
-  judge: Judge,
-): string | undefined {
-  const steps = other
-    .flatMap((record): Step[] => {
-      const beside = reference.find(({ size }) => size === record.size);
-      const judged = beside && judge(record, beside);
-      return judged === undefined || judged.noVerdict !== undefined ? [] : [{ size: record.size!, judged }];
+function stepOf(cells: readonly CompletedRecord[], judge: Judge): Step | undefined {
+  const fastest = fastestOf(cells)!;
+  // The fastest by its rate may be shown to be slower by the turns.
+  const best = cells.reduce((won, other) => (judge(other, won)?.verdict === 'faster' ? other : won), fastest);
+  const rivals = cells
+    .flatMap((record) => {
+      const judged = record === best ? undefined : judge(best, record);
+      return judged === undefined ? [] : [{ record, judged }];
     })
-    .toSorted((a, b) => a.size - b.size);
-  if (steps.length < 2) return undefined;
-  const [first, second] = [reference[0]!, other[0]!];
-  return `${first.family}: ${answerOf(first.variant, second.variant, steps)}.`;
+    .toSorted((a, b) => a.judged.ratio - b.judged.ratio);
+  if (rivals.length === 0) return undefined;
+  return { size: best.size!, best, rivals, close: rivals.filter(({ judged }) => judged.verdict !== 'faster') };
 }
 
-function answerOf(first: string, second: string, steps: readonly Step[]): string {
-  const [smallest, largest] = [steps[0]!, steps.at(-1)!];
-  const range = `${formatCount(smallest.size)} to ${formatCount(largest.size)}`;
-  const isAll = (...verdicts: string[]): boolean => steps.every(({ judged }) => verdicts.includes(judged.verdict));
-  const ratios = steps.map(({ judged }) => judged.ratio);
-  const between = (values: readonly number[]): string =>
-    `${formatFactor(Math.min(...values))} to ${formatFactor(Math.max(...values))}`;
-  if (isAll('faster')) return `${second} is faster than ${first} at all sizes (${range}), by ${between(ratios)}`;
-  if (isAll('slower'))
-    return `${first} is faster than ${second} at all sizes (${range}), by ${between(ratios.map((ratio) => 1 / ratio))}`;
-  if (isAll('equivalent')) return `${second} and ${first} are equivalent at all sizes (${range})`;
-  const crossing = crossingOf(steps);
-  if (crossing !== undefined) {
-    const [small, large] = crossing.rises ? [first, second] : [second, first];
-    return (
-      `${small} up to about ${formatCount(crossing.size)}, ${large} from there on ` +
-      `(${formatCount(crossing.low)}–${formatCount(crossing.high)}); ` +
-      `at ${formatCount(largest.size)}, ${second} has ${formatFactorInterval(largest.judged)} the rate of ${first}`
-    );
-  }
-  const decided = steps.filter(({ judged }) => judged.verdict !== 'inconclusive');
-  const open = steps.length - decided.length;
-  return `${second} compared with ${first}: ${[...segmentsOf(decided), ...(open === 0 ? [] : [`${open} inconclusive`])].join(', ')}`;
+function answerOf(steps: readonly Step[], margin: number | undefined): string {
+  const won = steps.filter(({ close }) => close.length === 0);
+  const segments = segmentsOf(won);
+  const [first, second] = segments;
+  const largest = steps.at(-1)!;
+  if (segments.length === 1 && won.length === steps.length) return alwaysText(steps);
+  const crossing = segments.length === 2 ? crossingText(first!.at(-1)!, second![0]!) : undefined;
+  const parts = segments.map((segment) => {
+    const isFirst = segment[0] === steps[0];
+    return `${nameOf(segment)} ${rangeText(segment, isFirst, segment.at(-1) === largest)}`;
+  });
+  const end = largest.rivals[0]!;
+  const last = `at ${formatCount(largest.size)}, ${variantOf(largest.best)} has ${formatFactorInterval(end.judged)} the rate of ${variantOf(end.record)}`;
+  return [
+    ...(segments.length === 0 ? [] : [crossing ?? parts.join(', ')]),
+    ...closeTexts(steps, margin),
+    ...(largest.close.length === 0 ? [last] : []),
+  ].join('; ');
 }
 
-/** The verdicts that neighbouring sizes have in common: `slower up to 4, faster from 64 on`. */
-function segmentsOf(steps: readonly Step[]): string[] {
+/** Whether all ways that are not slower than the fastest are equivalent to it. */
+function isLevel({ close }: Step): boolean {
+  return close.length > 0 && close.every(({ judged }) => judged.verdict === 'equivalent');
+}
+
+/** One way wins at each size. */
+function alwaysText(steps: readonly Step[]): string {
+  const { size, best, rivals } = steps[0]!;
+  const range = `at all sizes (${formatCount(size)} to ${formatCount(steps.at(-1)!.size)})`;
+  const ratios = steps.map((step) => step.rivals[0]!.judged.ratio);
+  const by = `${formatFactor(Math.min(...ratios))} to ${formatFactor(Math.max(...ratios))}`;
+  return rivals.length === 1
+    ? `${variantOf(best)} is faster than ${variantOf(rivals[0]!.record)} ${range}, by ${by}`
+    : `${variantOf(best)} is the fastest ${range}, ${by} the next one`;
+}
+
+/** The sizes without a winner, with the ways that are not shown to differ. */
+function closeTexts(steps: readonly Step[], margin: number | undefined): string[] {
+  const level = steps.filter(isLevel);
+  const open = steps.filter((step) => step.close.length > 0 && !isLevel(step));
+  const texts = (some: readonly Step[], word: string): string =>
+    some
+      .map(({ size, best, close }) => {
+        const { judged } = close[0]!;
+        const names = [best, ...close.map(({ record }) => record)].map(variantOf).join(` ${word} `);
+        return `${formatCount(size)} (${names}, ${formatFactorInterval(judged)}${byCpuTime(judged.cpu, margin)})`;
+      })
+      .join(', ');
+  return [
+    ...(level.length === 0 ? [] : [`equivalent at ${texts(level, 'and')}`]),
+    ...(open.length === 0 ? [] : [`no difference shown at ${texts(open, 'or')}`]),
+  ];
+}
+
+/** The neighbouring sizes that have a winner in common. */
+function segmentsOf(won: readonly Step[]): Step[][] {
   const segments: Step[][] = [];
-  for (const step of steps) {
+  for (const step of won) {
     const last = segments.at(-1);
-    if (last?.[0]!.judged.verdict === step.judged.verdict) last.push(step);
+    if (last !== undefined && nameOf(last) === nameOf([step])) last.push(step);
     else segments.push([step]);
   }
-  return segments.map((segment, index) => {
-    const [low, high] = [segment[0]!, segment.at(-1)!].map(({ size }) => formatCount(size));
-    const { verdict } = segment[0]!.judged;
-    if (index === segments.length - 1) return `${verdict} from ${low} on`;
-    if (index === 0) return `${verdict} up to ${high}`;
-    return low === high ? `${verdict} at ${low}` : `${verdict} at ${low} to ${high}`;
-  });
+  return segments;
 }
 
-/** The size at which one way overtakes the other. */
-interface Crossing {
-  /** Whether the second way is the faster one at larger sizes. */
-  readonly rises: boolean;
-  /** The size at which both take as long, by a line through the logarithms of its neighbours. */
-  readonly size: number;
-  /** The largest size below, and the smallest above, at which the one and the other were faster. */
-  readonly low: number;
-  readonly high: number;
+function nameOf(segment: readonly Step[]): string {
+  return variantOf(segment[0]!.best);
 }
 
-/** The one crossing of sizes whose verdicts change sides once. `undefined` if they don't. */
-function crossingOf(steps: readonly Step[]): Crossing | undefined {
-  const sides = steps.filter(({ judged }) => judged.verdict === 'faster' || judged.verdict === 'slower');
-  const changes = sides.slice(1).filter(({ judged }, index) => judged.verdict !== sides[index]!.judged.verdict);
-  if (changes.length !== 1) return undefined;
-  const above = changes[0]!;
-  const below = sides[sides.indexOf(above) - 1]!;
-  const [a, b] = [Math.log(below.judged.ratio), Math.log(above.judged.ratio)];
-  const part = a / (a - b);
+function rangeText(segment: readonly Step[], isFirst: boolean, isLast: boolean): string {
+  const [low, high] = [segment[0]!, segment.at(-1)!].map(({ size }) => formatCount(size));
+  if (isFirst) return `up to ${high}`;
+  if (isLast) return `from ${low} on`;
+  return low === high ? `at ${low}` : `from ${low} to ${high}`;
+}
+
+/** The size at which one way overtakes another, by a line through the logarithms of its neighbours. */
+function crossingText(below: Step, above: Step): string | undefined {
+  const ratioAt = (step: Step, other: Step): number | undefined => {
+    const name = variantOf(other.best);
+    return step.rivals.find(({ record }) => variantOf(record) === name)?.judged.ratio;
+  };
+  const [a, b] = [ratioAt(below, above), ratioAt(above, below)].map((ratio) => ratio && Math.log(ratio));
+  if (a === undefined || b === undefined) return undefined;
   // Sizes may begin with 0.
   const [low, high] = [Math.max(below.size, 1), Math.max(above.size, 1)];
-  const size = Math.exp(Math.log(low) + part * (Math.log(high) - Math.log(low)));
-  return { rises: above.judged.verdict === 'faster', size: Math.round(size), low: below.size, high: above.size };
+  const size = Math.round(low * (high / low) ** (a / (a + b)));
+  return (
+    `${variantOf(below.best)} up to about ${formatCount(size)}, ${variantOf(above.best)} from there on ` +
+    `(${formatCount(below.size)}–${formatCount(above.size)})`
+  );
 }

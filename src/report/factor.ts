@@ -59,6 +59,23 @@ export function inverseRatio({ ratio, low, high }: RatioInterval): RatioInterval
   return { ratio: 1 / ratio, low: 1 / high, high: 1 / low };
 }
 
+/** A comparison in the other direction. */
+export function inverseOf<C extends Judged>(comparison: C): C {
+  const { verdict, cpu } = comparison;
+  return {
+    ...comparison,
+    ...inverseRatio(comparison),
+    verdict: inverseVerdict(verdict),
+    ...(cpu === undefined ? {} : { cpu: inverseRatio(cpu) }),
+  };
+}
+
+/** The verdict by CPU time after the factor of wall time, if it tells what the wall time can't: `, by CPU time: slower, 0.46× (0.41–0.51)`. */
+export function byCpuTime(cpu: RatioInterval | undefined, margin = DEFAULT_MARGIN): string {
+  if (cpu === undefined || verdictOf(cpu, margin) === 'inconclusive') return '';
+  return `, by CPU time: ${verdictOf(cpu, margin)}, ${formatFactorInterval(cpu)}`;
+}
+
 /** Whether the two sides of a comparison are decided, and the faster one takes more CPU time. */
 export function doTimesDisagree(
   { verdict, cpu }: Pick<Comparison, 'verdict' | 'cpu'>,

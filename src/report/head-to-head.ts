@@ -8,12 +8,12 @@ import {
   RUST_FACTOR_NOTE,
   doTimesDisagree,
   factorOf,
-  inverseRatio,
-  inverseVerdict,
+  inverseOf,
 } from './factor.js';
 import { UNKNOWN, formatFactorInterval, formatRateOf } from './format.js';
 import { nameOf, transportColumn } from './labels.js';
 import { marksInRun, notesOf } from './marks.js';
+import { atRatio } from './rates.js';
 
 /** A table with the explanations of its marks, one line each. */
 export interface MarkedTable {
@@ -111,7 +111,7 @@ function laneText({ isBest, isLane, rust, node }: HeadToHead): string {
   return [...best, ...lane].join(': ');
 }
 
-/** The comparisons of Rust with Node of a kind, with their cells, all in the direction of the Rust factor. */
+/** The comparisons of Rust with Node of a kind, with their cells, all in the direction of the Rust factor. Rates agree with the ratio. */
 export function pairsOf(comparisons: readonly Comparison[], kind: 'best' | 'lane', recordOf: RecordOf): Pair[] {
   return comparisons.flatMap((given) => {
     if (given.kind !== kind) return [];
@@ -119,20 +119,15 @@ export function pairsOf(comparisons: readonly Comparison[], kind: 'best' | 'lane
     const comparison = kind === 'lane' ? inverse(given) : given;
     const rust = recordOf(comparison.numerator);
     const node = recordOf(comparison.denominator);
-    return rust === undefined || node === undefined ? [] : [{ comparison, rust, node }];
+    return rust === undefined || node === undefined
+      ? []
+      : [{ comparison, rust: atRatio(rust, comparison.ratio, node), node }];
   });
 }
 
 function inverse(comparison: Comparison): Comparison {
-  const { numerator, denominator, verdict, cpu } = comparison;
-  return {
-    ...comparison,
-    ...inverseRatio(comparison),
-    numerator: denominator,
-    denominator: numerator,
-    verdict: inverseVerdict(verdict),
-    ...(cpu === undefined ? {} : { cpu: inverseRatio(cpu) }),
-  };
+  const { numerator, denominator } = comparison;
+  return { ...inverseOf(comparison), numerator: denominator, denominator: numerator };
 }
 
 /** The column of CPU factors, if one is known. In a narrow terminal it goes in the order of `goes`. */

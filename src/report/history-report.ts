@@ -3,6 +3,7 @@ import { commitText } from '../records/commit.js';
 import type { RunContext } from '../records/record.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf, under } from './document.js';
 import { UNKNOWN, formatFactorInterval, formatRateOf } from './format.js';
+import { atRatio } from './rates.js';
 import { marksOf, notesOf } from './marks.js';
 
 /** The output of `boundary-bench history`, for a terminal. */
@@ -49,7 +50,7 @@ function cellsTable({ cells }: RunHistory): Table {
     { title: 'Cell', of: ({ id }) => id },
     { title: '>Runs', of: ({ count }) => String(count) },
     { title: '>First', of: ({ first }) => formatRateOf(first) },
-    { title: '>Last', of: ({ last }) => formatRateOf(last.record) },
+    { title: '>Last', of: ({ first, last }) => formatRateOf(atRatio(last.record, last.ratio, first)) },
     { title: '>Last / first', of: ({ first, last }) => formatFactorInterval(last) + marksOf(first, last.record) },
     { title: 'Verdict', of: ({ last }) => last.verdict },
   ]);

@@ -2,13 +2,18 @@ import { isBatched } from '../compare/cell-groups.js';
 import { type Cell, type Counted, unitOf } from '../records/record.js';
 import type { ColumnOf } from './document.js';
 import { UNKNOWN } from './format.js';
+import { isNativeClient } from './native-clients.js';
 
 /** The parts of a name of a cell, or of a mechanism of the cost model. */
 type Named = Pick<Cell, 'side' | 'variant' | 'workers' | 'runtime'>;
 
-/** The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. */
-export function variantOf({ variant, workers, runtime }: Named): string {
-  const several = workers !== undefined && workers > 1 ? `${variant} × ${workers}` : variant;
+/**
+ * The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. Another client from npm that is a native addon
+ * itself is `(native)`.
+ */
+export function variantOf({ side, variant, workers, runtime }: Named): string {
+  const named = isNativeClient({ side, variant }) ? `${variant} (native)` : variant;
+  const several = workers !== undefined && workers > 1 ? `${named} × ${workers}` : named;
   return runtime === undefined ? several : `${several}, on ${runtime}`;
 }
 

@@ -8,7 +8,6 @@ import { callTable, isCall } from './call-table.js';
 import { compactNote, isCompact } from './compact.js';
 import { NOOP } from '../records/noop.js';
 import { attributionTexts } from './attribution.js';
-import { crossoverTexts } from './crossover.js';
 import { CROSSING_NOTE, crossingShareOf } from './crossing-share.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock, under } from './document.js';
@@ -16,7 +15,6 @@ import { type MarkedTable, headToHeadTable } from './head-to-head.js';
 import { hostLines } from './host-block.js';
 import { noVerdictNotes } from './marks.js';
 import { modelBlocks } from './model-table.js';
-import { requestAdviceFor } from './request-advice.js';
 import { requestHeadToHeadTable, requestTable } from './request-tables.js';
 import { noiseText } from './noise.js';
 import { disturbanceText, verdictsText } from './trust.js';
@@ -111,17 +109,16 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   return [
     heading(2, `Engine: ${engine}`),
     ...adaptationBlocks(run.context.adaptations?.[engine]),
+    ...list(adviceFor(run, engine)),
     ...tableBlock(callTable(completed.filter(isCall), run.comparisons, judge)),
     ...noVerdictNotes([
       ...completed.filter(isCall),
       ...run.comparisons.filter(({ numerator }) => callIds.has(numerator)),
     ]).map(paragraph),
-    ...list(crossoverTexts(completed, judge)),
     ...(engine === NOOP ? [] : list(attributionTexts(completedOf(run.records), judge))),
     ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter(isRow))),
     ...noVerdictNotes(completed.filter(isRow)).map(paragraph),
-    ...list(adviceFor(run, engine)),
     ...headToHeadBlocks('Rust vs Node.js', headToHeadTable(rowWork, recordOf, margin)),
     ...tableBlock(requests.table),
     ...requests.notes.map(paragraph),
@@ -129,7 +126,6 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
       'In this process, behind gRPC, or partly each',
       settingTable(completed.filter(isRequestWork), judge, run.context.networks?.[engine]),
     ),
-    ...list(requestAdviceFor(run, engine)),
     ...headToHeadBlocks(
       'Rust vs Node.js with the same connections',
       requestHeadToHeadTable(requestWork, recordOf, margin),

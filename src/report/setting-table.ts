@@ -4,6 +4,7 @@ import type { Judge } from '../compare/judge.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 import { tableOf } from './document.js';
+import { atRatio } from './rates.js';
 import { UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
 import { networkText } from './network-text.js';
@@ -37,10 +38,10 @@ export function settingTable(
       { title: 'Side', of: ({ grpc }) => sideText(grpc) },
       { title: '>Batch', of: ({ grpc }) => formatCount(grpc.batch) },
       { title: '>Connections', of: ({ grpc }) => formatCount(grpc.connections) },
-      { title: '>All gRPC', of: ({ grpc }) => measured(grpc), goes: 2 },
-      { title: '>Hybrid', of: ({ hybrid }) => measured(hybrid), goes: 0 },
+      { title: '>All gRPC', of: ({ grpc }) => measured(grpc, grpc, judge), goes: 2 },
+      { title: '>Hybrid', of: ({ grpc, hybrid }) => measured(hybrid, grpc, judge), goes: 0 },
       { title: '>Hybrid factor', of: ({ grpc, hybrid }) => wonBy(hybrid, grpc, judge) },
-      { title: '>Direct only', of: ({ direct }) => measured(direct), goes: 1 },
+      { title: '>Direct only', of: ({ grpc, direct }) => measured(direct, grpc, judge), goes: 1 },
       { title: '>Direct factor', of: ({ grpc, direct }) => wonBy(direct, grpc, judge) },
     ]),
     notes: rows.length === 0 ? [] : [NOTE, ...(network === undefined ? [] : [`${networkText(network)}.`])],
@@ -75,10 +76,11 @@ function wonBy(record: CompletedRecord | undefined, grpc: CompletedRecord, judge
   return ratio === undefined ? UNKNOWN : formatFactorInterval(ratio);
 }
 
-function measured(record: CompletedRecord | undefined): string {
+function measured(record: CompletedRecord | undefined, grpc: CompletedRecord, judge: Judge): string {
   if (record === undefined) return UNKNOWN;
   const { latency } = record;
-  const rate = formatShortRate(rateOf(record));
+  const ratio = record === grpc ? 1 : judge(record, grpc)?.ratio;
+  const rate = formatShortRate(rateOf(ratio === undefined ? record : atRatio(record, ratio, grpc)));
   if (latency === undefined) return rate;
   return `${rate}, ${percentileText(record, 'p50')} / ${percentileText(record, 'p99')}`;
 }

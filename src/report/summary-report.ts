@@ -6,24 +6,26 @@ import type { CompletedRecord, Run } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { isCall } from './call-table.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
+import { adviceOf } from './advice.js';
 import { attributionTexts } from './attribution.js';
 import { crossingTable, isCrossing, otherCrossingLines } from './crossing-lines.js';
-import { crossoverTexts } from './crossover.js';
-import { UNKNOWN, formatFactorInterval, formatPercent } from './format.js';
+import { UNKNOWN, formatPercent } from './format.js';
 import { factorOf, isDecided, shortFactorOf, shortestFactorOf, signNotes } from './factor.js';
 import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
 import { marksInRun, noVerdictMark, noVerdictNotes, noVerdictReason, notesOf } from './marks.js';
-import { nameAndBatchOf } from './request-tables.js';
 import { unfinishedTable } from './results-table.js';
 import {
-  ANSWER_SIDES,
   type WorkloadAnswer,
+  answerSides,
   bestRateText,
+  otherTitle,
   workloadAnswersOf,
   workloadText,
 } from './workload-answers.js';
 
-const ADDON_FACTOR_NOTE = "Addon factor: the addon's rate divided by the rate of JavaScript alone.";
+function addonFactorNote(answers: readonly WorkloadAnswer[]): string {
+  return `Addon factor: the addon's rate divided by the rate of the fastest ${otherTitle(answers).toLowerCase()}.`;
+}
 
 /** The share of cells without a verdict from which on that is the first to be known of a run. */
 const MOST_WITHOUT = 0.1;
@@ -68,11 +70,10 @@ export function renderRunSummary(run: Run, { report, columns: width }: SummaryOp
   const blocks: Block[] = [
     paragraph(countsOf(run)),
     ...tableBlock(answerTable(answers, style)),
-    ...list(wayLines(answers, style)),
+    ...list(adviceOf(run).flatMap(({ lines }) => lines)),
     ...tableBlock(crossingTable(completed)),
     ...list(otherCrossingLines(completed)),
     ...noVerdictNotes(completed.filter(isCrossing)).map(paragraph),
-    ...list(crossoverTexts(completed, judge)),
     ...list(attributionTexts(completed, judge)),
     ...notes(answers, style).map(paragraph),
     ...list(unfinishedTable(run.records).rows.map(([cells, outcome, why]) => `${cells} ${outcome}: ${why}`)),
@@ -92,16 +93,18 @@ function countsOf({ records, context }: Run): string {
 
 function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow, isNarrowest }: Style): Table {
   const engines = new Set(answers.map(({ node }) => node.engine));
-  // JavaScript alone crosses nothing: what a call costs shows in the addon's factor.
+  // Other ways may cross nothing: what a call costs shows in the addon's factor.
   const areCalls = answers.every(({ node }) => isCall(node));
   const textOf = isNarrowest ? shortestFactorOf : isNarrow ? shortFactorOf : factorOf;
   return tableOf(answers, [
     { title: 'Workload', of: ({ node }) => workloadText(node) },
     ...(engines.size > 1 ? [{ title: 'Engine', of: ({ node }: WorkloadAnswer) => node.engine }] : []),
-    ...ANSWER_SIDES.filter(([side]) => answers.some(({ best }) => best[side] !== undefined)).map(([side, title]) => ({
-      title: `>${title}`,
-      of: (answer: WorkloadAnswer) => bestRateText(answer, side, FASTEST),
-    })),
+    ...answerSides(answers)
+      .filter(([side]) => answers.some(({ best }) => best[side] !== undefined))
+      .map(([side, title]) => ({
+        title: `>${title}`,
+        of: (answer: WorkloadAnswer) => bestRateText(answer, side, FASTEST),
+      })),
     {
       title: '>Rust factor',
       of: ({ node, rust }) =>
@@ -122,19 +125,6 @@ function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow, isN
 /** The mark of the fastest side. */
 const FASTEST = '*';
 
-/** The way from Node that did best, one line for each workload, with the factors that the table has no room for. */
-function wayLines(answers: readonly WorkloadAnswer[], { isNarrowest }: Style): string[] {
-  const engines = new Set(answers.map(({ node }) => node.engine));
-  return answers.map(({ node, rust, addon }) => {
-    const on = engines.size > 1 ? ` on ${node.engine}` : '';
-    const factors = isNarrowest ? [['Rust', rust?.comparison] as const, ['addon', addon?.judged] as const] : [];
-    const texts = factors.flatMap(([name, judged]) =>
-      judged === undefined ? [] : [`, ${name} factor ${formatFactorInterval(judged)}, ${judged.verdict}`],
-    );
-    return `${workloadText(node)}${on}: from Node, ${nameAndBatchOf(node)}${texts.join('')}`;
-  });
-}
-
 function rustMarks({ comparison, record }: NonNullable<WorkloadAnswer['rust']>, node: CompletedRecord): string {
   return marksInRun(record, node, comparison.forks);
 }
@@ -153,7 +143,7 @@ function notes(answers: readonly WorkloadAnswer[], { margin, isNarrow, isNarrowe
       answers.flatMap(({ rust }) => rust?.comparison ?? []),
       { margin, hasCpu: !isNarrowest },
     ),
-    ...(answers.some(({ addon }) => addon !== undefined) ? [ADDON_FACTOR_NOTE] : []),
+    ...(answers.some(({ addon }) => addon !== undefined) ? [addonFactorNote(answers)] : []),
     ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval. It covers this run alone.']),
     ...(answers.some(({ fastest }) => fastest.length > 0)
       ? [`${FASTEST} stands for the fastest side, or for both if they are equivalent.`]

@@ -2,14 +2,15 @@
 import { completedOf, contestOf, fastestOf, groupBy, isBatched, largestOfEach } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
-import { type AddonOverJavaScript, addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
+import { type AddonOverJavaScript, addonOverJavaScript, bestComparisonOf, bestFromNode } from '../compare/sides.js';
 import { NOOP } from '../records/noop.js';
 import type { Comparison, CompletedRecord, Run, Side } from '../records/record.js';
-import { recommended } from './advice.js';
+import { isCall } from './call-table.js';
 import { isCrossing } from './crossing-lines.js';
 import { UNKNOWN, formatRateOf } from './format.js';
 import { loadParts } from './labels.js';
 import { noVerdictMark } from './marks.js';
+import { atRatio } from './rates.js';
 
 /** The answer to one workload. */
 export interface WorkloadAnswer {
@@ -21,16 +22,27 @@ export interface WorkloadAnswer {
   readonly fastest: readonly Side[];
   /** Rust compared with the best from Node, and the cell of Rust. Absent if there is no Rust. */
   readonly rust?: { readonly comparison: Comparison; readonly record: CompletedRecord } | undefined;
-  /** The addon over JavaScript alone, each at its best. Absent if there is only one of them. */
+  /** The addon over the other clients, each at its best. Absent if there is only one of them. */
   readonly addon?: AddonOverJavaScript | undefined;
+  /** The cells of its contest, of the largest size of each. */
+  readonly cells: readonly CompletedRecord[];
+  /** The same, of all sizes. */
+  readonly sizes: readonly CompletedRecord[];
+}
+
+/** The title of the side `js` in answers: other clients from npm, or other ways than the addon to call a function. */
+export function otherTitle(answers: readonly WorkloadAnswer[]): string {
+  return answers.every(({ node }) => isCall(node)) ? 'Other way' : 'Other client';
 }
 
 /** The sides in the order of the table, by their titles. */
-export const ANSWER_SIDES: readonly (readonly [Side, string])[] = [
-  ['rust', 'Rust'],
-  ['napi', 'Addon'],
-  ['js', 'JavaScript'],
-];
+export function answerSides(answers: readonly WorkloadAnswer[]): readonly (readonly [Side, string])[] {
+  return [
+    ['rust', 'Rust'],
+    ['napi', 'Addon'],
+    ['js', otherTitle(answers)],
+  ];
+}
 
 /** The workload of a cell with what else its answer is for: the transport, the connections, and batches. */
 export function workloadText(cell: CompletedRecord): string {
@@ -69,20 +81,39 @@ function answerOn(run: Run, contest: readonly CompletedRecord[], judge: Judge): 
   const comparison = bestComparisonOf(run, cells);
   const find = (wanted: string | undefined): CompletedRecord | undefined => cells.find(({ id }) => id === wanted);
   const record = find(comparison?.numerator);
-  const node = find(comparison?.denominator) ?? recommended(run, cells, judge);
+  const node = find(comparison?.denominator) ?? bestFromNode(run, cells);
   if (node === undefined) return undefined;
-  const rust = comparison && record && { comparison, record };
-  const addon = addonOverJavaScript(cells, judge);
+  const rust = comparison && record && { comparison, record: atRatio(record, comparison.ratio, node) };
+  const addon = besideNode(sidesBy(node, cells, judge), node);
   const bestOf = (side: Side, chosen: CompletedRecord | undefined): Partial<Record<Side, CompletedRecord>> => {
     const best = chosen ?? fastestOf(cells.filter((cell) => cell.side === side));
     return best === undefined ? {} : { [side]: best };
   };
   const best = {
-    ...bestOf('rust', record),
+    ...bestOf('rust', rust?.record),
     ...bestOf('napi', node.side === 'napi' ? node : addon?.addon),
     ...bestOf('js', node.side === 'js' ? node : addon?.javaScript),
   };
-  return { node, best, fastest: fastestSides(node, rust?.comparison, addon), rust, addon };
+  return { node, best, fastest: fastestSides(node, rust?.comparison, addon), rust, addon, cells, sizes: contest };
+}
+
+/** The addon over the other clients, by the way from Node that did best: its side is compared by it, if the other has its size of batches. */
+export function sidesBy(
+  node: CompletedRecord,
+  cells: readonly CompletedRecord[],
+  judge: Judge,
+): AddonOverJavaScript | undefined {
+  const withNode = cells.filter(({ id, side }) => side !== node.side || id === node.id);
+  return addonOverJavaScript(withNode, judge) ?? addonOverJavaScript(cells, judge);
+}
+
+/** The same with rates that agree with its ratio, and with the rate of the way from Node that did best. */
+function besideNode(sides: AddonOverJavaScript | undefined, node: CompletedRecord): AddonOverJavaScript | undefined {
+  if (sides === undefined) return undefined;
+  const { addon, javaScript, judged } = sides;
+  return addon.id === node.id
+    ? { ...sides, javaScript: atRatio(javaScript, 1 / judged.ratio, addon) }
+    : { ...sides, addon: atRatio(addon, judged.ratio, javaScript) };
 }
 
 function fastestSides(

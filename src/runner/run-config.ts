@@ -13,7 +13,7 @@ import { LOOKS } from '../stats/looks.js';
 import { SLOW_SECONDS } from './sampling.js';
 
 const URIS = { redact: redactUrl };
-const SAMPLES = { otherwise: '1 to 10, by the time budget' };
+const SAMPLES = { otherwise: '3 to 10, by the time budget' };
 const ABOUT_ALL = 'every engine and every lane, and several workers everywhere';
 const ABOUT_PEERS =
   'also clients that one could pick instead, if they are installed: hyperdb-api-node for hyper, valkey-glide for kv';
@@ -45,7 +45,11 @@ export const MATRIX_OPTIONS: OptionTable = {
   'filters.family': option('--family <list>', words, 'only these, e.g. measurements,kv,sql'),
   'filters.workload': option('--workload <list>', words, 'only these, e.g. query.*'),
   'filters.lane': option('--lane <list>', words, 'only these, e.g. staged-row,columns'),
-  'filters.side': option('--side <list>', words, 'only these, e.g. rust,napi,js'),
+  'filters.side': option(
+    '--side <list>',
+    words,
+    'only these: rust (Rust alone), napi (Node through the addon), js (Node with another client from npm)',
+  ),
   'filters.engine': option('--engine <list>', words, 'only these, e.g. embedded'),
   'filters.transport': option('--transport <list>', words, 'only these, e.g. tcp,ipc,grpc-*'),
 };

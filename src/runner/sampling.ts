@@ -92,14 +92,12 @@ export function isTooShort(seconds: number): boolean {
   return seconds < SHORTEST_SECONDS * TOLERANCE;
 }
 
-/** The bounds of the number of samples of a process, if the user gives no number. */
-const FEWEST_SAMPLES = 1;
+/**
+ * The bounds of the number of samples of a process, if the user gives no number. Three have a median that one which is still warming up,
+ * or paused, does not move.
+ */
+const FEWEST_SAMPLES = 3;
 const MOST_SAMPLES = 10;
-
-/** The seconds of a sample up to which one of them says little: a pause of the garbage collector is large compared with it. */
-const SHORT_SAMPLE_SECONDS = 0.1;
-/** The fewest samples if they are short, though making their input may take longer than the budget. */
-const FEWEST_SHORT_SAMPLES = 3;
 
 /**
  * The number of samples of a process, fixed before the first of them: a number that depended on their spread would make intervals
@@ -107,9 +105,10 @@ const FEWEST_SHORT_SAMPLES = 3;
  */
 export function samplesOf({ samples, budgetSeconds }: SamplingPolicy, last: Execution): number {
   if (samples !== undefined) return samples;
+  // Such a run only shows that the cells do their work.
+  if (budgetSeconds === 0) return 1;
   const room = Math.floor(budgetSeconds / Math.max(last.elapsedSeconds, Number.EPSILON));
-  const fewest = last.seconds <= SHORT_SAMPLE_SECONDS ? FEWEST_SHORT_SAMPLES : FEWEST_SAMPLES;
-  return Math.min(Math.max(room, fewest), MOST_SAMPLES);
+  return Math.min(Math.max(room, FEWEST_SAMPLES), MOST_SAMPLES);
 }
 
 /** The executions of work that was compiled before: memory is touched, and caches are full. */
@@ -197,7 +196,7 @@ function isFaster(times: readonly number[], before: readonly number[]): boolean 
 const TYPICAL_OPENING_SECONDS = 1;
 const TYPICAL_BUDGETS = 2.5;
 /** The samples of request work, also for its warm-up and if cells are close, that last as long as they must, typically. */
-const TYPICAL_REQUEST_SAMPLES = 4;
+const TYPICAL_REQUEST_SAMPLES = 6;
 /** The seconds in which a process loads, moves and checks a row, typically. */
 const TYPICAL_ROW_SECONDS = 2e-7;
 

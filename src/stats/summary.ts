@@ -1,5 +1,6 @@
 import { type Cell, type Counted, type Rates, type Sample, type Summary, itemsOf } from '../records/record.js';
-import { interquartileRange, median } from './quantile.js';
+import { interquartileRange, median, pseudoMedian } from './quantile.js';
+import { sumOf } from './sum.js';
 
 const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
@@ -30,10 +31,22 @@ export function rateOf({ summary }: { readonly summary: Rates }): number {
   );
 }
 
-/** The summary of a cell's samples. The rates are taken from the median sample. Throws a `RangeError` if there is no sample. */
+/**
+ * The typical seconds of a sample: the geometric mean of the medians of the processes. So each process counts as much as another one, however
+ * many samples it took, as in a ratio.
+ */
+function typicalOf(samples: readonly Sample[]): number {
+  const ofForks = new Map<number | undefined, number[]>();
+  for (const { fork, seconds } of samples) ofForks.set(fork, [...(ofForks.get(fork) ?? []), Math.log(seconds)]);
+  return Math.exp(sumOf([...ofForks.values()].map(pseudoMedian)) / ofForks.size);
+}
+
+/**
+ * The summary of a cell's samples. All rates and times that reports show are taken from it. Throws a `RangeError` if there is no sample.
+ */
 export function summarize(samples: readonly Sample[], cell: Parameters<typeof ratesOf>[0]): Summary {
   const seconds = samples.map((sample) => sample.seconds);
-  const medianSeconds = median(seconds);
+  const medianSeconds = typicalOf(samples);
   return {
     medianSeconds,
     minSeconds: Math.min(...seconds),
@@ -45,15 +58,15 @@ export function summarize(samples: readonly Sample[], cell: Parameters<typeof ra
 
 /** The seconds for which the process of a sample used the CPU, in its own code and in the kernel. */
 export function processCpuOf({ cpuSeconds, cpuUserSeconds, cpuSystemSeconds }: Sample): number | undefined {
-  return cpuSeconds ?? sumOf(cpuUserSeconds, cpuSystemSeconds);
+  return cpuSeconds ?? bothOf(cpuUserSeconds, cpuSystemSeconds);
 }
 
 /** The same of the process of the server. */
 export function serverCpuOf({ serverCpuUserSeconds, serverCpuSystemSeconds }: Sample): number | undefined {
-  return sumOf(serverCpuUserSeconds, serverCpuSystemSeconds);
+  return bothOf(serverCpuUserSeconds, serverCpuSystemSeconds);
 }
 
-function sumOf(a: number | undefined, b: number | undefined): number | undefined {
+function bothOf(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? undefined : a + b;
 }
 

@@ -62,7 +62,8 @@ describe.skipIf(lacks('mysql'))('plain reads', () => {
         ),
       ),
     );
-    const expected = KEYS.map((id) => (id % 3 === 0 ? expect.stringContaining('1242') : [{ id, k: id * id }]));
+    const refused: unknown = expect.stringContaining('1242');
+    const expected = KEYS.map((id) => (id % 3 === 0 ? refused : [{ id, k: id * id }]));
     expect(found).toEqual(expected);
     await expect(client.execute(READ, [1, 2])).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
     await expect(client.execute(READ, [NaN])).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });

@@ -73,7 +73,7 @@ fn a_soak_counts_what_was_acknowledged_and_what_was_not() {
     let url = server.url();
     server.stop();
     let lost = run(&spec(&url, SoakEncoding::Columnar));
-    // What was refused before it was sent is surely not kept.
+    // No point reached the server.
     assert_eq!((lost.points, lost.uncertain), (0, 0));
     assert_eq!(lost.errors.keys().collect::<Vec<_>>(), ["BB_CONNECTION"]);
 }

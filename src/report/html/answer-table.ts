@@ -6,9 +6,10 @@ import { inverseRatio } from '../factor.js';
 import { formatFactorInterval } from '../format.js';
 import { rateOf } from '../../stats/summary.js';
 import {
-  ANSWER_SIDES,
   type WorkloadAnswer,
+  answerSides,
   bestRateText,
+  otherTitle,
   workloadAnswersOf,
   workloadText,
 } from '../workload-answers.js';
@@ -21,10 +22,10 @@ export function answerTable(run: Run): Markup | undefined {
   if (answers.length === 0) return undefined;
   const tables = groupBy(answers, ({ node }) => node.engine).map((ofEngine) => {
     const [{ node }] = ofEngine as [WorkloadAnswer];
-    const shown = ANSWER_SIDES.filter(([side]) => ofEngine.some(({ best }) => best[side] !== undefined));
+    const shown = answerSides(ofEngine).filter(([side]) => ofEngine.some(({ best }) => best[side] !== undefined));
     const hasBoth = ofEngine.some(({ addon }) => addon !== undefined);
     return markup`<div class="scroll" role="group" aria-label="The fastest way of each side, ${node.engine}" tabindex="0"><table class="sides stacks">
-<thead><tr><th scope="col">${node.engine}</th>${shown.map(([, title]) => markup`<th scope="col" class="number">${title}</th>`)}<th scope="col">${RUST_AND_NODE}</th>${hasBoth ? markup`<th scope="col">${ADDON_AND_JS}</th>` : undefined}</tr></thead>
+<thead><tr><th scope="col">${node.engine}</th>${shown.map(([, title]) => markup`<th scope="col" class="number">${title}</th>`)}<th scope="col">${RUST_AND_NODE}</th>${hasBoth ? markup`<th scope="col">${addonTitle(ofEngine)}</th>` : undefined}</tr></thead>
 <tbody>${ofEngine.map((answer) => rowOf(answer, shown, hasBoth))}</tbody>
 </table></div>
 `;
@@ -33,12 +34,15 @@ export function answerTable(run: Run): Markup | undefined {
 }
 
 const RUST_AND_NODE = 'Rust compared with Node';
-const ADDON_AND_JS = 'Addon compared with JavaScript';
+
+function addonTitle(answers: readonly WorkloadAnswer[]): string {
+  return `Addon compared with the ${otherTitle(answers).toLowerCase()}`;
+}
 
 const NOTE =
   'The best way of each side, as its rate. ★ marks the fastest side, or both if they are equivalent. A line at the end of a bar is the 95% interval relative to the best from Node.';
 
-function rowOf(answer: WorkloadAnswer, shown: typeof ANSWER_SIDES, hasBoth: boolean): Markup {
+function rowOf(answer: WorkloadAnswer, shown: ReturnType<typeof answerSides>, hasBoth: boolean): Markup {
   const most = Math.max(...Object.values(answer.best).map(rateOf));
   const cells = shown.map(([side, title]) => {
     const record = answer.best[side];
@@ -47,7 +51,7 @@ function rowOf(answer: WorkloadAnswer, shown: typeof ANSWER_SIDES, hasBoth: bool
     const bar = barOf(rateOf(record) / most, intervalOf(answer, side, most), SIDE_STYLES[side].color);
     return markup`<td class="number" data-of="${title}" title="${record.variant}">${text}${bar}</td>`;
   });
-  return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}${verdictCell(RUST_AND_NODE, answer.rust?.comparison)}${hasBoth ? verdictCell(ADDON_AND_JS, answer.addon?.judged) : undefined}</tr>
+  return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}${verdictCell(RUST_AND_NODE, answer.rust?.comparison)}${hasBoth ? verdictCell(addonTitle([answer]), answer.addon?.judged) : undefined}</tr>
 `;
 }
 

@@ -2,6 +2,7 @@
 import { groupBy } from '../../compare/cell-groups.js';
 import type { CellHistory, RunHistory } from '../../compare/history.js';
 import { formatFactorInterval, formatRateOf } from '../format.js';
+import { atRatio } from '../rates.js';
 import { commitOf, historyDocument, startText } from '../history-report.js';
 import { blocksMarkup } from './blocks.js';
 import { type Canvas, loadCanvas } from './canvas.js';
@@ -44,7 +45,7 @@ function placeFigure(canvas: Canvas, { runs }: RunHistory, cells: readonly CellH
       { x: start + 1, y: 1, title: titleOf(start, `${id}\n${formatRateOf(first)}`), isHollow: true },
       ...steps.map(({ at, record, ...step }) => {
         const isHollow = step.verdict === 'inconclusive' || step.verdict === 'equivalent';
-        const text = `${id}\n${formatRateOf(record)}, ${formatFactorInterval(step)}, ${step.verdict}`;
+        const text = `${id}\n${formatRateOf(atRatio(record, step.ratio, first))}, ${formatFactorInterval(step)}, ${step.verdict}`;
         return { x: at + 1, y: step.ratio, title: titleOf(at, text), isHollow };
       }),
     ];

@@ -1,11 +1,13 @@
 /** `run.html`: the report of a run as one page. */
 import { completedOf, groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
 import { noiseFloorsOf } from '../../compare/comparisons.js';
-import { marginOf } from '../../compare/judge.js';
+import { judgeOf, marginOf } from '../../compare/judge.js';
 import { commitText } from '../../records/commit.js';
 import type { Run } from '../../records/record.js';
+import { adviceOf } from '../advice.js';
+import { attributionTexts } from '../attribution.js';
 import { compactNote, isCompact } from '../compact.js';
-import { crossingTable, isCrossing } from '../crossing-lines.js';
+import { crossingTable, isCrossing, otherCrossingLines } from '../crossing-lines.js';
 import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
 import { CPU_DISAGREES, CPU_DISAGREES_NOTE, RUST_FACTOR_NOTE } from '../factor.js';
 import { formatClock } from '../format.js';
@@ -19,7 +21,6 @@ import { warmUpText } from '../sample-profile.js';
 import { disturbanceText, verdictsText } from '../trust.js';
 import { noiseText } from '../noise.js';
 import { answerTable } from './answer-table.js';
-import { answersOf } from './answers.js';
 import { blocksMarkup } from './blocks.js';
 import { type Canvas, loadCanvas } from './canvas.js';
 import { type ComparedContest, type Contest, comparedContest, contestsOf, namesOf } from './contests.js';
@@ -94,22 +95,23 @@ function fileLink(path: string, text: string): Markup {
   return isBeside ? markup`<a href="${parts.map(encodeURIComponent).join('/')}">${text}</a>` : markup`${text}`;
 }
 
-function answerSection(run: Run): Section {
-  const { lines, undecided } = answersOf(run);
-  const advice = lines.map(({ engine, advice }) =>
-    lines.length === 1 ? listOf(advice, 'answer') : markup`<h3>${engine}</h3>${listOf(advice, 'answer')}`,
+/** The part of the page that has the answer. */
+export function answerSection(run: Run): Section {
+  const advices = adviceOf(run);
+  const advice = advices.map(({ engine, lines }) =>
+    advices.length === 1 ? listOf(lines, 'answer') : markup`<h3>${engine}</h3>${listOf(lines, 'answer')}`,
   );
-  const open =
-    undecided.length === 0
-      ? undefined
-      : markup`<h3>Inconclusive in this run</h3>${listOf(undecided, 'answer')}<p class="quiet">More processes (--forks) or a quieter machine narrow the intervals.</p>`;
-  const none =
-    lines.length === 0 && open === undefined && !run.records.some(isCrossing)
-      ? markup`<p>This run compares no sides.</p>`
-      : undefined;
-  const crossing = tableBlock(crossingTable(completedOf(run.records)));
-  const table = crossing.length === 0 ? undefined : blocksMarkup(crossing);
-  return { id: 'answer', title: 'The answer', content: markup`${answerTable(run)}${table}${advice}${open}${none}` };
+  const completed = completedOf(run.records);
+  const parts = [...otherCrossingLines(completed), ...attributionTexts(completed, judgeOf(run))];
+  const crossing = tableBlock(crossingTable(completed));
+  const isEmpty = advices.length === 0 && !completed.some(isCrossing);
+  const none = isEmpty ? markup`<p>This run compares no sides.</p>` : undefined;
+  const more = [
+    crossing.length === 0 ? undefined : blocksMarkup(crossing),
+    advice,
+    parts.length === 0 ? undefined : listOf(parts, 'answer'),
+  ];
+  return { id: 'answer', title: 'The answer', content: markup`${answerTable(run)}${more}${none}` };
 }
 
 function lanesSection(

@@ -18,5 +18,5 @@ export interface SideStyle {
 export const SIDE_STYLES: Readonly<Record<Side, SideStyle>> = {
   rust: { meaning: 'rust: in Rust alone', color: 'var(--rust)', symbol: 'diamond' },
   napi: { meaning: 'napi: from Node through the addon', color: 'var(--napi)', symbol: 'circle' },
-  js: { meaning: 'js: in JavaScript', color: 'var(--js)', symbol: 'square' },
+  js: { meaning: 'js: from Node with another client', color: 'var(--js)', symbol: 'square' },
 };

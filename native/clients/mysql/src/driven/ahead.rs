@@ -24,7 +24,7 @@ pub(super) struct Ahead {
     ready: HashMap<String, Ready>,
 }
 
-/// What the future of the answers shares with the session's owner.
+/// The state that the future of the answers shares with the session's owner.
 #[derive(Default)]
 struct Shared {
     sent: VecDeque<Sent>,
