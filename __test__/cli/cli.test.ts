@@ -361,9 +361,9 @@ describe('compare', () => {
     await writeFile(join(cwd, 'b.json'), serializeRun({ ...after, context: { ...after.context, host } }));
   }
 
-  /** A cell whose samples are long enough for a verdict. */
+  /** A cell whose samples are long enough for a verdict, each of a process of its own. */
   function withSeconds(record: CompletedRecord, seconds: readonly number[]): CompletedRecord {
-    const samples = record.samples.map((sample, index) => ({ ...sample, seconds: seconds[index]! }));
+    const samples = record.samples.map((sample, index) => ({ ...sample, fork: index + 1, seconds: seconds[index]! }));
     const decided: { noVerdict?: unknown } & Omit<CompletedRecord, 'noVerdict'> = { ...record, samples };
     delete decided.noVerdict;
     return decided as CompletedRecord;

@@ -41,6 +41,11 @@ describe('a history', () => {
     ]);
   });
 
+  it('gives no verdict by one process', () => {
+    const once = completed({ side: 'napi', lane: 'row', variant: 'row' }, [9]);
+    expect(historyOf([first, named('e.json', 5, [once])]).cells[0]!.steps[0]!.verdict).toBe('inconclusive');
+  });
+
   it('is of two runs or more', () => {
     expect(() => historyOf([first])).toThrow('a history needs two runs or more');
   });

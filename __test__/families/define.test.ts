@@ -108,6 +108,7 @@ describe('defineWorkload', () => {
     ['no lanes', definition([])],
     ['two equal lanes', definition([loop, { ...loop, variant: 'another' }])],
     ['no rows', { ...definition([loop]), rows: 0 }],
+    ['a misspelt name', { ...definition([loop]), bytePerRow: 8 }],
     ['half a row', definition([{ ...loop, maxRows: 0.5 }])],
   ])('refuses %s', (_, wrong) => {
     expect(() => defineWorkload(wrong)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
