@@ -866,6 +866,7 @@ module.exports.ColumnKind = nativeBinding.ColumnKind
 module.exports.columnsEncoder = nativeBinding.columnsEncoder
 module.exports.columnsMostBytes = nativeBinding.columnsMostBytes
 module.exports.CreateMode = nativeBinding.CreateMode
+module.exports.isPlainRead = nativeBinding.isPlainRead
 module.exports.kvCheckCommand = nativeBinding.kvCheckCommand
 module.exports.kvStatefulCommands = nativeBinding.kvStatefulCommands
 module.exports.linesEncoder = nativeBinding.linesEncoder

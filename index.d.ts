@@ -427,6 +427,13 @@ export declare class SqlLoop {
    */
   submit(connection: number, submission: Uint8Array, bytes: number): ArrayBuffer | undefined
   /**
+   * Appends the plain read in the first `bytes` bytes of a submission to what a connection sends. `flush` sends it. Its result has the
+   * number `id`. Returns false, and takes nothing, if the connection can't send it now: `submit` takes it once the connection is idle.
+   */
+  readAhead(connection: number, id: number, submission: Uint8Array, bytes: number): boolean
+  /** Sends what `read_ahead` has appended. Returns a frame if there are results at once. */
+  flush(connection: number): ArrayBuffer | undefined
+  /**
    * Closes a connection and asks the server to end its call under way. The callback still hears of both. Returns the error for the calls
    * that rely on the session, if it was changed.
    */
@@ -567,6 +574,9 @@ export interface HttpOriginOptions {
   /** A file of certificates to trust instead of the system's certificates. */
   tlsCa?: string
 }
+
+/** Whether a statement reads rows and does nothing else, so that it may share its connection with other such statements. */
+export declare function isPlainRead(sql: string): boolean
 
 /** Throws for a command that a connection of many callers never takes. Both words must be in capitals. */
 export declare function kvCheckCommand(name: string, firstArgument: string): void
