@@ -49,7 +49,7 @@ const EXAMPLES: Readonly<Record<keyof typeof kinds, readonly [string, unknown]>>
   words: ['a,b', ['a', 'b']],
   text: [`http://user:${SECRET}@host`, `http://user:${SECRET}@host`],
   path: ['some', resolve('some')],
-  client: ['napi:some.mjs', `napi:${resolve('some.mjs')}`],
+  client: ['napi:examples/kv-client.mjs', `napi:${resolve('examples/kv-client.mjs')}`],
   uris: ['arrays=arrays:', { arrays: 'arrays:' }],
   flag: ['', true],
 };
@@ -116,9 +116,17 @@ test('nothing but the command line reads variables, but for the places of what i
   for (const file of files)
     if ((await readFile(new URL(file, source), 'utf8')).includes('process.env')) reading.push(file);
   // The progress asks whether the terminal is a real one, a report how wide it is, and a check where the summary of GitHub's job is. The addon
-  // hides a variable from its loader.
+  // hides a variable from its loader. Threads inherit the build that replaces another one.
   const terminal = ['cli/check-command.ts', 'cli/progress.ts', 'cli/terminal-width.ts'];
-  const others = ['addon.ts', 'binaries.ts', 'cli/flags.ts', 'host/cache-folder.ts', 'host/hyperd.ts', 'host/sail.ts'];
+  const others = [
+    'addon.ts',
+    'binaries.ts',
+    'cli/flags.ts',
+    'host/cache-folder.ts',
+    'host/hyperd.ts',
+    'host/sail.ts',
+    'runner/swap-build.ts',
+  ];
   expect(reading.toSorted()).toEqual([...terminal, ...others].map((file) => join(file)).toSorted());
 });
 

@@ -126,7 +126,7 @@ test('tells every way in which two runs can differ', () => {
 
     - measurements/insert.bulk/row/rust/new/w1
 
-    1 of 3 cells slower by more than 5.0%, 1 broken.
+    1 of 3 cells slower by more than 5.0%, 1 broken. 1 of 3 cells are inconclusive.
     "
   `);
   expect(renderComparisonTerminal(comparison)).toMatchInlineSnapshot(`
@@ -162,7 +162,7 @@ test('tells every way in which two runs can differ', () => {
 
     - measurements/insert.bulk/row/rust/new/w1
 
-    1 of 3 cells slower by more than 5.0%, 1 broken.
+    1 of 3 cells slower by more than 5.0%, 1 broken. 1 of 3 cells are inconclusive.
     "
   `);
 });

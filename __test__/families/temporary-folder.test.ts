@@ -33,3 +33,14 @@ it('a folder that is removed is gone, and its process ends by itself', async () 
   const [code] = await once(spawn(process.execPath, ['--input-type=module', '-e', program]), 'exit');
   expect(code).toBe(0);
 }, 120_000);
+
+it('a folder is made, and removed, also if no other process can be started', async () => {
+  const program = `import processes from 'node:child_process';
+    import { syncBuiltinESMExports } from 'node:module';
+    processes.spawn = () => { throw new Error('spawn ENOMEM'); };
+    syncBuiltinESMExports();
+    const { TemporaryFolder } = await import(${JSON.stringify(MODULE)});
+    await (await TemporaryFolder.create()).remove();`;
+  const [code] = await once(spawn(process.execPath, ['--input-type=module', '-e', program]), 'exit');
+  expect(code).toBe(0);
+}, 120_000);

@@ -35,7 +35,7 @@ function textOf(mainThreadPart: number): string {
 
 test('the line of two builds adds the verdict by CPU time if wall time cannot tell', () => {
   expect(textOf(1)).toMatch(/\(0\.\d+–\d+\.?\d*\) +inconclusive, by CPU time: slower, 0\.500?× \(/);
-  expect(textOf(1)).toContain('0 of 1 ways slower');
+  expect(textOf(1)).toContain('Could not tell what is slower by more than 5.0%: 1 of 1 ways are inconclusive.');
 });
 
 test('CPU time says nothing of ways that work on other threads, too', () => {

@@ -42,15 +42,27 @@ export function newFolder(): Promise<string> {
 function watch(folder: string): () => void {
   // Windows has no such shell. A process that is killed there leaves its folders.
   if (process.platform === 'win32') return () => {};
-  const shell = spawn('/bin/sh', ['-c', WATCHDOG, 'boundary-bench-watchdog', folder], {
-    cwd: '/',
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
-  });
-  // Without it, the folder is still removed by a process that is not killed.
+  const shell = started(folder);
+  if (shell === undefined) return () => {};
   shell.on('error', () => {});
   shell.stdin.on('error', () => {});
   shell.unref();
   (shell.stdin as unknown as { unref(): void }).unref();
   return () => shell.stdin.end();
 }
+
+/** The watchdog. `undefined` if the system has no room for a process. Without it, a process that is not killed still removes its folder. */
+function started(folder: string): ReturnType<typeof spawnShell> | undefined {
+  try {
+    return spawnShell(folder);
+  } catch {
+    return undefined;
+  }
+}
+
+const spawnShell = (folder: string) =>
+  spawn('/bin/sh', ['-c', WATCHDOG, 'boundary-bench-watchdog', folder], {
+    cwd: '/',
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
