@@ -193,7 +193,7 @@ impl EndpointStream {
             };
             match Self::ask(&other, &ticket).await {
                 Err(error @ (Error::Connection(_) | Error::Unreachable(_) | Error::Timeout(_))) => {
-                    unreached = Some(error)
+                    unreached = Some(error);
                 }
                 asked => return asked,
             }
