@@ -88,7 +88,7 @@ test.each(SOAK_CLIENTS)(
   async (client) => {
     const server = await openTarget('ingest', {});
     try {
-      // So many that some have a request in flight whenever the server ends.
+      // Eight, so that some have a request in flight whenever the server ends.
       const options = { ...OPTIONS, workers: 8, durationSeconds: 2, warmupSeconds: 0 };
       const running = runSoak({ url: server.url, ...options, client }, never());
       await delay(300);
