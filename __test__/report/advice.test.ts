@@ -149,7 +149,7 @@ test('says nothing of an engine that only Rust completed', () => {
   expect(adviceFor(runOf([completed(rust, around(1))]), 'embedded')).toEqual([]);
 });
 
-test('a result of a few rows is told by its queries, as in the tables', () => {
+test('the advice on a result of a few rows has the rate of its queries, as the tables do', () => {
   const few = { workload: 'query.aggregation', rows: 10, queries: 1 } as const;
   const run = runOf([completed({ ...addon, ...few }, around(0.033)), completed({ ...staged, ...few }, around(0.066))]);
   expect(adviceFor(run, 'embedded')).toEqual([

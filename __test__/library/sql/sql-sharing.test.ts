@@ -38,6 +38,11 @@ describe.skipIf(lacks('mysql'))('plain reads', () => {
   const read = async (id: number): Promise<unknown> => (await client.execute(READ, [id])).rows();
   const rowsOf = (ids: readonly number[]): unknown[] => ids.map((id) => [{ id, k: id * id }]);
   const connectionsSoFar = async (): Promise<unknown> => (await admin.query("SHOW STATUS LIKE 'Connections'")).rows();
+  /** The connections that run a read now. */
+  const reading = async (): Promise<Record<string, unknown>[]> =>
+    (
+      await admin.query("SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT id, k FROM numbers%'")
+    ).rows();
   const failures = (calls: readonly Promise<unknown>[]): Promise<unknown[]> =>
     Promise.all(calls.map((call) => call.then(String, ({ code }: { code: string }) => code)));
 
@@ -48,6 +53,20 @@ describe.skipIf(lacks('mysql'))('plain reads', () => {
     const text = async (id: number): Promise<unknown> =>
       (await client.query(`SELECT id, k FROM numbers WHERE id = ${id}`)).rows();
     for (let round = 0; round < 3; round += 1) expect(await Promise.all(KEYS.map(text))).toEqual(rowsOf(KEYS));
+  });
+
+  test('that had to wait for a connection share connections the next time', async () => {
+    const busy = Array.from({ length: 4 }, () => client.query('SELECT SLEEP(0.2)'));
+    await Promise.all([...busy, ...KEYS.map(read)]);
+    await admin.query('LOCK TABLES numbers WRITE');
+    const few = KEYS.slice(0, 20);
+    const reads = Promise.all(few.map(read));
+    await delay(50);
+    const busyReading = await reading();
+    await admin.query('UNLOCK TABLES');
+    expect(await reads).toEqual(rowsOf(few));
+    // The shared connection, and one on which the statement was not prepared yet. Without sharing, all four.
+    expect(busyReading.length).toBeLessThanOrEqual(2);
   });
 
   test('that fail, fail alone', async () => {
@@ -97,8 +116,7 @@ describe.skipIf(lacks('mysql'))('plain reads', () => {
     test('are told if their connection is lost, and later calls get another one', async () => {
       const failed = failures(KEYS.map(read));
       await delay(50);
-      const waiting = "SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT id, k FROM numbers%'";
-      for (const { id } of (await admin.query(waiting)).rows()) await admin.query(`KILL ${String(id)}`);
+      for (const { id } of await reading()) await admin.query(`KILL ${String(id)}`);
       expect(new Set(await failed)).toEqual(new Set(['BB_CONNECTION']));
       await admin.query('UNLOCK TABLES');
       expect(await Promise.all(KEYS.map(read))).toEqual(rowsOf(KEYS));

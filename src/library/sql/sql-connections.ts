@@ -36,7 +36,7 @@ class Call {
   connection: number | undefined;
   /** The statement of a call that may share its connection. */
   readonly read: PlainRead | undefined;
-  readonly #startedAt: number;
+  #sentAt = 0;
   readonly #resolve: (results: ResultBytes) => void;
   readonly #reject: (error: BoundaryError) => void;
   #release: (() => void) | undefined;
@@ -49,12 +49,17 @@ class Call {
     this.#resolve = resolve;
     this.#reject = reject;
     this.read = read;
-    this.#startedAt = read === undefined ? 0 : performance.now();
   }
 
-  /** The milliseconds since the call was made. */
+  /** Notes that the call is sent on a connection. */
+  sendOn(connection: number): void {
+    this.connection = connection;
+    if (this.read !== undefined) this.#sentAt = performance.now();
+  }
+
+  /** The milliseconds since the call was sent: how long it waited for a connection says nothing of its statement. */
   get milliseconds(): number {
-    return performance.now() - this.#startedAt;
+    return performance.now() - this.#sentAt;
   }
 
   /** Keeps a copy of the bytes to send, while the call waits for a connection. */
@@ -113,7 +118,7 @@ class Loop {
 
   /** Begins a call on an idle connection. If it throws, nothing was sent, and the call is not the connection's. */
   submit(number: number, call: Call, bytes: Uint8Array, length: number): void {
-    call.connection = number;
+    call.sendOn(number);
     this.#calls[number] = call;
     let frame: ArrayBuffer | undefined;
     try {
@@ -140,7 +145,7 @@ class Loop {
       if (!isSent) this.#free.push(place);
     }
     if (!isSent) return false;
-    call.connection = number;
+    call.sendOn(number);
     this.#ahead[place] = call;
     if (this.#unsent.size === 0) process.nextTick(this.#flush);
     this.#unsent.add(number);
@@ -272,7 +277,7 @@ export class SqlConnections {
   }
 
   /**
-   * Runs a submission on a connection that runs nothing else in the meantime, but for plain reads that are fast: they share connections.
+   * Runs a submission on a connection of its own. Only plain reads that were fast the last time share a connection.
    * `read`: the statement of a plain read that no signal and no time-out ends.
    */
   perform({ bytes, length }: CellWriter, options?: WorkOptions, read?: PlainRead): Promise<ResultBytes> {
