@@ -38,7 +38,7 @@ it('a run of files that was interrupted goes on with them, by the command that i
   const mismatch = await cli(['run', '--resume', 'out', 'other.bench.mjs']);
   expect([mismatch.exitCode, mismatch.stderr]).toEqual([
     2,
-    expect.stringContaining("can't go on with the cells of others"),
+    expect.stringContaining("can't be resumed with cells of others"),
   ]);
 
   const resumed = await cli(command!.split(' '));

@@ -51,7 +51,7 @@ export function requireSameFamilies(
   if (isSame && [...records.keys()].every((id) => planned.has(id))) return;
   throw new BoundaryError(
     'BB_RESUME_MISMATCH',
-    `the run has measured ${[...started].join(', ')}, and can't go on with the cells of ${now.join(', ')}`,
+    `the run measured cells of ${[...started].join(', ')}; it can't be resumed with cells of ${now.join(', ')}`,
     { hint: 'Name the files of the run, and the same options, or start a new run.' },
   );
 }
