@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::client::KvClient;
 use crate::cluster::Cluster;
-use crate::remote::run_submission;
+use crate::remote::{run_request, run_submission};
 use crate::routing::Target;
 use crate::slots::slot_of;
 use crate::submission::{Request, RequestKind};
@@ -47,7 +47,7 @@ struct Call {
     ids: Vec<u32>,
     /// The ids whose callers no longer wait.
     given_up: Vec<u32>,
-    /// The server of requests for one key.
+    /// The server of requests for one key each.
     node: Option<u16>,
     work: Pin<Box<dyn Future<Output = Result<Vec<u8>>> + Send>>,
 }
@@ -96,20 +96,28 @@ impl ClusterCalls {
             let request = Request::read(&mut submission)?;
             let bytes = &before[..before.len() - submission.len()];
             let node = node_of(client, &request);
-            let known = begun[open..].iter_mut().find(|(known, ..)| node.is_some() && *known == node);
+            let may_join = node.is_some() && matches!(request.kind, RequestKind::Get | RequestKind::Set);
+            let known = begun[open..].iter_mut().find(|(known, ..)| may_join && *known == node);
             if let Some((_, ids, requests)) = known {
                 ids.push(request.id);
                 requests.extend_from_slice(bytes);
             } else {
                 begun.push((node, vec![request.id], bytes.to_vec()));
-                open = if node.is_none() { begun.len() } else { open };
+                open = if may_join { open } else { begun.len() };
             }
         }
         for (node, ids, requests) in begun {
             let Some(mut client) = state.client.as_ref().and_then(KvClient::share) else { break };
             state.last_number += 1;
             let (number, given_up) = (state.last_number, Vec::new());
-            let work = Box::pin(async move { run_submission(&mut client, &requests).await });
+            let is_one = ids.len() == 1;
+            let work = Box::pin(async move {
+                if is_one {
+                    run_request(&mut client, node, &requests).await
+                } else {
+                    run_submission(&mut client, &requests).await
+                }
+            });
             state.calls.push(Call { number, ids, given_up, node, work });
         }
         state.wake();
@@ -186,6 +194,12 @@ impl State {
 
 /// The server of a request that reads or writes one key.
 fn node_of(client: &KvClient, request: &Request<'_>) -> Option<u16> {
-    let key = request.arguments().next().filter(|_| matches!(request.kind, RequestKind::Get | RequestKind::Set))?;
+    let is_one = match request.kind {
+        RequestKind::Get | RequestKind::Set => true,
+        RequestKind::Mget => request.arguments().len() == 1,
+        RequestKind::Mset => request.arguments().len() == 2,
+        RequestKind::Pipeline | RequestKind::CheckedPipeline => false,
+    };
+    let key = request.arguments().next().filter(|_| is_one)?;
     client.cluster().map(|cluster| cluster.node_of(Target::Slot(slot_of(key))))
 }
