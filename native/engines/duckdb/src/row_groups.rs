@@ -253,7 +253,7 @@ impl Drop for View {
     fn drop(&mut self) {
         lock(&UNUSED).push(self.source);
         let detach = c_string(&format!("DETACH {}", self.database), "the name");
-        // What can't be detached ends with the engine.
+        // A database that can't be detached ends with the engine.
         let _ = detach.and_then(|sql| self.connection.sibling()?.run(&sql));
     }
 }
