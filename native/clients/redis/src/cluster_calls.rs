@@ -17,7 +17,7 @@ use crate::cluster::Cluster;
 use crate::remote::{run_request, run_submission};
 use crate::routing::Target;
 use crate::slots::slot_of;
-use crate::submission::{Request, RequestKind};
+use crate::submission::{Request, RequestKind, pieces};
 
 /// The time for which results are held back until all servers have answered, so that they cross together. It may last twice as long.
 pub(crate) const GRACE: Duration = Duration::from_millis(2);
@@ -85,16 +85,14 @@ impl ClusterCalls {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for bytes that are no submission, [`Error::Closed`]. Nothing is sent then.
-    pub fn submit(&self, mut submission: &[u8]) -> Result<()> {
+    pub fn submit(&self, submission: &[u8]) -> Result<()> {
         let mut state = lock(&self.0);
         let client = state.client.as_ref().ok_or(Error::Closed("the connection"))?;
         let mut begun: Vec<(Option<u16>, Vec<u32>, Vec<u8>)> = Vec::new();
         // The first of the calls that a request for one key may join. It must not overtake other requests.
         let mut open = 0;
-        while !submission.is_empty() {
-            let before = submission;
-            let request = Request::read(&mut submission)?;
-            let bytes = &before[..before.len() - submission.len()];
+        for piece in pieces(submission) {
+            let (request, bytes) = piece?;
             let node = node_of(client, &request);
             let may_join = node.is_some() && matches!(request.kind, RequestKind::Get | RequestKind::Set);
             let known = begun[open..].iter_mut().find(|(known, ..)| may_join && *known == node);
@@ -145,9 +143,12 @@ impl ClusterCalls {
         state.wake();
     }
 
-    /// Drives the requests. Ready once there are results, and none is expected in a moment.
+    /// Drives the requests. Ready once there are results, and none is expected in a moment, and once the connections are closed.
     pub fn poll_results(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = lock(&self.0);
+        if state.client.is_none() {
+            return Poll::Ready(());
+        }
         let State { calls, results, reader, last_number, marks, tick, .. } = &mut *state;
         let mut context = Context::from_waker(context.waker());
         while let Poll::Ready(Some(frame)) = calls.poll_next_unpin(&mut context) {
@@ -166,6 +167,16 @@ impl ClusterCalls {
         }
         *reader = Some(context.waker().clone());
         Poll::Pending
+    }
+
+    /// Whether requests have no result yet.
+    pub fn is_busy(&self) -> bool {
+        !lock(&self.0).calls.is_empty()
+    }
+
+    /// Whether the connections are closed.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.0).client.is_none()
     }
 
     /// Takes the results so far, as a frame.
