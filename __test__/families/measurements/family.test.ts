@@ -53,6 +53,7 @@ describe('every cell of Node does its work', () => {
 
   const told = [
     '@duckdb/node-api',
+    '@duckdb/node-bindings',
     'apache-arrow',
     'embedded',
     'flechette',
