@@ -11,6 +11,7 @@ import * as bench from '../../src/bench.js';
 import * as library from '../../src/index.js';
 import { sampleRun } from '../records/sample-run.js';
 import { type Entries, hostileTests, hostileValues, membersOf, none, problemOf, settle } from './hostile-values.js';
+import { errorWith } from '../error-with.js';
 
 /** The names of all functions that are called here, by which the last tests find those that are missing. */
 const called = new Set<string>();
@@ -184,10 +185,7 @@ describe('pure functions and codecs', () => {
     'apiKeys',
   ])('run refuses a wrong value of %s', async (name) => {
     for (const value of [null, 5, 'a\ud800', Symbol('odd'), new Map(), [5]]) {
-      await expect(bench.run({ rows: -1, [name]: value })).rejects.toMatchObject({
-        code: 'BB_INVALID_ARGUMENT',
-        message: expect.stringContaining(name) as string,
-      });
+      await expect(bench.run({ rows: -1, [name]: value })).rejects.toThrow(errorWith('BB_INVALID_ARGUMENT', name));
     }
   });
   for (const name of ['run', 'renderRunMarkdown', 'renderRunTerminal']) called.add(name);
