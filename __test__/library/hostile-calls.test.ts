@@ -2,8 +2,6 @@
  * Every function, constructor and method of the package is called with values that it does not expect: each call is refused by a
  * `BoundaryError` with a code of its own, or gives a result. Nothing throws anything else, crashes or hangs.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -12,6 +10,7 @@ import * as library from '../../src/index.js';
 import { sampleRun } from '../records/sample-run.js';
 import { type Entries, hostileTests, hostileValues, membersOf, none, problemOf, settle } from './hostile-values.js';
 import { errorWith } from '../error-with.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 /** The names of all functions that are called here, by which the last tests find those that are missing. */
 const called = new Set<string>();
@@ -203,7 +202,7 @@ describe('engines', () => {
   let statement: library.PreparedStatement;
   let pool: library.ConnectionPool;
   let chunk: library.ColumnarChunk;
-  const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
+  const folder = folderOfSuite();
   const sql = 'SELECT 1 AS i, $1::INT AS p';
   const query = (): unknown[] => [
     'SELECT $1::INT AS p',
@@ -228,7 +227,6 @@ describe('engines', () => {
     await connection.close();
     await memory.close();
     process.chdir(before);
-    rmSync(folder, { recursive: true });
   });
 
   const inserting = (use: (inserter: library.RowInserter, ...args: never[]) => unknown) =>

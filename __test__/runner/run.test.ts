@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { appendFile, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { CompletedRecord } from '../../src/records/record.js';
 import { readRun } from '../../src/records/run-file.js';
 import { readLog } from '../../src/records/run-log.js';
@@ -17,6 +16,7 @@ import type { Family } from '../../src/families/workload.js';
 import { network } from '../records/sample-run.js';
 import { sumFamily } from './sum-family.mjs';
 import { errorWith } from '../error-with.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
 const TYPED_BACK = 'sums/sum.typed/backwards/js/arrays/w1';
@@ -27,11 +27,7 @@ const SIDEWAYS = 'sums/sum.typed/sideways/js/arrays/w1';
 let directory: string;
 
 beforeEach(async () => {
-  directory = join(await mkdtemp(join(tmpdir(), 'boundary-bench-')), 'out');
-});
-
-afterEach(async () => {
-  await rm(join(directory, '..'), { recursive: true, force: true });
+  directory = join(folderOfTest(), 'out');
 });
 
 function start(options: Partial<RunOptions> = {}) {

@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { crossing } from '../../../src/crossing-addon.js';
 import { ShardClient } from '../../../src/index.js';
@@ -12,6 +9,7 @@ import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import type { RequestValues } from '../../../src/families/requests/options.js';
 import type { FamilyOptions, PlannedCell } from '../../../src/families/workload.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 const { signal } = new AbortController();
 
@@ -102,28 +100,25 @@ describe('the hybrid family', () => {
   }, 120_000);
 
   it('uses the rows on the disk again, and says if they are others', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'bb-hybrid-'));
+    const folder = folderOfTest();
     const options = { ...SMALL, dataDir: folder };
-    try {
-      const isScan = ({ cell }: PlannedCell): boolean => cell.workload === 'scan' && cell.side !== 'js';
-      const again = { ...options, skipPopulate: true };
-      // Each cell has a process of its own in a run, and one process at a time opens a store.
-      for (const each of [options, again]) {
-        const cells = hybridFamily.plan(each).filter(isScan);
-        for (const side of ['rust', 'napi'])
-          await runAll(
-            cells.filter(({ cell }) => cell.side === side),
-            each,
-          );
-      }
-      const smaller = { ...again, scale: 1 / 75_000 };
-      const other = hybridFamily.plan(smaller).filter(isScan);
-      const family = await hybridFamily.open(smaller, other);
-      await expect(family.openCell(other[0]!)).rejects.toThrow('the rows of another population');
-      await family.close();
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
+
+    const isScan = ({ cell }: PlannedCell): boolean => cell.workload === 'scan' && cell.side !== 'js';
+    const again = { ...options, skipPopulate: true };
+    // Each cell has a process of its own in a run, and one process at a time opens a store.
+    for (const each of [options, again]) {
+      const cells = hybridFamily.plan(each).filter(isScan);
+      for (const side of ['rust', 'napi'])
+        await runAll(
+          cells.filter(({ cell }) => cell.side === side),
+          each,
+        );
     }
+    const smaller = { ...again, scale: 1 / 75_000 };
+    const other = hybridFamily.plan(smaller).filter(isScan);
+    const family = await hybridFamily.open(smaller, other);
+    await expect(family.openCell(other[0]!)).rejects.toThrow('the rows of another population');
+    await family.close();
   }, 300_000);
 
   it('delays what goes through gRPC', async () => {

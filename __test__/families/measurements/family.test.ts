@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
@@ -10,6 +11,7 @@ import { planMeasurements } from '../../../src/families/measurements/plan.js';
 import { lacks } from '../../needs.js';
 import { CheckedStopwatch, checkCell } from './checked-stopwatch.js';
 import type { FamilyOptions, OpenFamily, PlannedCell } from '../../../src/families/workload.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 const openFamily = (options: FamilyOptions): Promise<OpenFamily> =>
   measurementsFamily.open(options, planMeasurements(options));
@@ -162,22 +164,16 @@ describe('what cells leave behind', () => {
   });
 
   it('no tables in a file that was there before', async () => {
-    const { mkdtemp, rm } = await import('node:fs/promises');
-    const { tmpdir } = await import('node:os');
-    const { join } = await import('node:path');
-    const folder = await mkdtemp(join(tmpdir(), 'measurements-'));
+    const folder = folderOfTest();
     const uri = `embedded:${join(folder, 'bench.duckdb')}`;
-    try {
-      const family = await openFamily({ ...options, engines: { embedded: uri } });
-      await checkCell(family, find('insert.bulk/columns/napi/embedded/async/w2'));
-      await checkCell(family, find('query.full_scan/columnar/napi/embedded/async/w2'));
-      await family.close();
-      const connection = await connect(uri);
-      expect(await connection.listTables()).toEqual([]);
-      await connection.close();
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+
+    const family = await openFamily({ ...options, engines: { embedded: uri } });
+    await checkCell(family, find('insert.bulk/columns/napi/embedded/async/w2'));
+    await checkCell(family, find('query.full_scan/columnar/napi/embedded/async/w2'));
+    await family.close();
+    const connection = await connect(uri);
+    expect(await connection.listTables()).toEqual([]);
+    await connection.close();
   });
 });
 

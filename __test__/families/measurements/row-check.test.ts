@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { connect } from '../../../src/library/engine/connection.js';
 import { RowInserter } from '../../../src/library/engine/row-inserter.js';
@@ -14,6 +12,7 @@ import { ColumnBatch, newColumns } from '../../../src/families/measurements/rows
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import type { MeasurementColumns } from '../../../src/clients/measurement-table.js';
 import { CheckedStopwatch } from './checked-stopwatch.js';
+import { folderOfSuite } from '../../temporary-folder.js';
 
 const ROWS = 1000;
 
@@ -97,11 +96,7 @@ describe('the check of rows', () => {
 });
 
 describe('a cell whose table is broken', () => {
-  let folder = '';
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = folderOfSuite();
 
   /** A file of the embedded engine with the table that queries read, broken. */
   async function brokenFile(name: string): Promise<string> {

@@ -1,5 +1,5 @@
 /** Cells whose requests several worker threads or several processes send at once. */
-import { readFileSync, readdirSync, rmSync, mkdtempSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,6 +25,7 @@ import { startDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { startRedis } from '../../redis-server.js';
 import { errorWith } from '../../error-with.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 class TakenSample implements Stopwatch {
   timing: NativeTiming | undefined;
@@ -204,24 +205,20 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
   });
 
   test('has its processes in the record, the configuration and the report of a run', async () => {
-    const cwd = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
-    try {
-      const cells = ['--family', 'kv', '--workload', 'get', '--side', 'napi,rust', '--lane', 'call'];
-      const sizes = ['--connections', '2', '--batch', '1', '--operations', '200', '--processes', '2'];
-      const once = ['--forks', '1', '--samples', '1', '--time-budget', '0'];
-      const args = ['run', ...cells, ...sizes, ...once, '--out', 'out'];
-      const { exitCode, stderr } = await spawnCli([...args, '--redis-url', server.url], { cwd, script: builtMain });
-      expect(exitCode, stderr).toBe(0);
-      const { context, records } = await readRun(join(cwd, 'out/run.json'));
-      expect(context.config).toMatchObject({ processes: 2 });
-      expect(records.map(({ outcome, processes, operations }) => ({ outcome, processes, operations }))).toEqual(
-        records.map(() => ({ outcome: 'completed', processes: 2, operations: 400 })),
-      );
-      expect(records.some(({ side, driver }) => side === 'napi' && driver === 'all-cores')).toBe(true);
-      expect(readFileSync(join(cwd, 'out/run.md'), 'utf8')).toContain('| 2 × 2 |');
-    } finally {
-      rmSync(cwd, { recursive: true, force: true });
-    }
+    const cwd = folderOfTest();
+    const cells = ['--family', 'kv', '--workload', 'get', '--side', 'napi,rust', '--lane', 'call'];
+    const sizes = ['--connections', '2', '--batch', '1', '--operations', '200', '--processes', '2'];
+    const once = ['--forks', '1', '--samples', '1', '--time-budget', '0'];
+    const args = ['run', ...cells, ...sizes, ...once, '--out', 'out'];
+    const { exitCode, stderr } = await spawnCli([...args, '--redis-url', server.url], { cwd, script: builtMain });
+    expect(exitCode, stderr).toBe(0);
+    const { context, records } = await readRun(join(cwd, 'out/run.json'));
+    expect(context.config).toMatchObject({ processes: 2 });
+    expect(records.map(({ outcome, processes, operations }) => ({ outcome, processes, operations }))).toEqual(
+      records.map(() => ({ outcome: 'completed', processes: 2, operations: 400 })),
+    );
+    expect(records.some(({ side, driver }) => side === 'napi' && driver === 'all-cores')).toBe(true);
+    expect(readFileSync(join(cwd, 'out/run.md'), 'utf8')).toContain('| 2 × 2 |');
   }, 300_000);
 });
 

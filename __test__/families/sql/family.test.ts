@@ -1,5 +1,4 @@
-import { mkdtemp, readdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -12,6 +11,7 @@ import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import { startDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 test('URLs are taken apart for clients that do not read all of them', () => {
   expect(parseSqlUrl('mysql://localhost')).toMatchObject({ host: 'localhost', port: 3306, user: '', tls: 'off' });
@@ -181,7 +181,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
     own.username = 'lowly';
     own.password = 'secret';
     if (name === 'nothing') own.pathname = '/';
-    const directory = join(await mkdtemp(join(tmpdir(), 'boundary-bench-')), 'out');
+    const directory = join(folderOfTest(), 'out');
     const asked = { families: [sqlFamily], engines: { mysql: own.href }, directory, filters: { workload: ['count'] } };
     await expect(run(asked)).rejects.toMatchObject({
       code: 'BB_SERVER_UNUSABLE',

@@ -1,6 +1,4 @@
 /** A call that is refused leaves its place to the call behind it, in every queue of calls. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -18,6 +16,7 @@ import { startRawServer } from '../http/http-server.js';
 import { startScriptedRedis } from '../kv/scripted-redis.js';
 import { startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 /** The outcomes of calls, in the order of the calls; a call that is never settled makes the test time out. */
 async function outcomes(calls: readonly Promise<unknown>[]): Promise<unknown[]> {
@@ -102,17 +101,14 @@ test('the calls of a ShardClient go on behind one that is refused', async () => 
 });
 
 test('a pool of connections goes on behind a caller whose connection could not be opened', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
+  const folder = folderOfTest();
   const place = join(folder, 'later');
-  try {
-    await using pool = createPool(`embedded:${join(place, 'rows.duckdb')}`, { max: 1 });
-    const failing = [pool.acquire(), pool.acquire(), pool.acquire()];
-    const codes = await outcomes(failing);
-    expect(codes.every((code) => code !== 'answered' && code !== 'BB_TIMEOUT')).toBe(true);
-    expect([pool.size, pool.waiting]).toEqual([0, 0]);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+
+  await using pool = createPool(`embedded:${join(place, 'rows.duckdb')}`, { max: 1 });
+  const failing = [pool.acquire(), pool.acquire(), pool.acquire()];
+  const codes = await outcomes(failing);
+  expect(codes.every((code) => code !== 'answered' && code !== 'BB_TIMEOUT')).toBe(true);
+  expect([pool.size, pool.waiting]).toEqual([0, 0]);
 });
 
 test('a pool of workers goes on behind a call whose argument cannot be sent', async () => {

@@ -1,7 +1,5 @@
 import { spawnSync } from 'node:child_process';
 import { getEventListeners } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -16,6 +14,7 @@ import {
   TableDefinition,
 } from '../../../src/index.js';
 import { handlesOf } from '../../../src/library/engine/connection.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 const numbers = new TableDefinition('numbers', [
   { name: 'id', type: SqlType.int(), nullable: false },
@@ -60,7 +59,7 @@ test.each([
   ['until its signal is aborted', true, 'abort'],
   ['until its signal is aborted, on demand', false, 'abort'],
 ] as const)('the file is free once the connection is closed, with a query read %s', async (_, readAhead, how) => {
-  const folder = mkdtempSync(join(tmpdir(), 'broken-off-'));
+  const folder = folderOfTest();
   const file = join(folder, 'rows.duckdb');
   const connection = await connect(`embedded:${file}`);
   await connection.execute('CREATE TABLE t AS SELECT range AS id FROM range(5000000)');
@@ -79,7 +78,6 @@ test.each([
     spawnSync(process.execPath, ['--input-type=module', '-e', open, `embedded:${file}`]).status;
   await expect.poll(opens).toBe(0);
   await chunks.return!();
-  rmSync(folder, { recursive: true });
 });
 
 describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
