@@ -11,6 +11,7 @@ import { rowCheckOf } from '../../../src/families/measurements/row-check.js';
 import { ColumnBatch, newColumns } from '../../../src/families/measurements/rows.js';
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import type { MeasurementColumns } from '../../../src/clients/measurement-table.js';
+import { openCells } from '../sampled-cells.js';
 import { CheckedStopwatch } from './checked-stopwatch.js';
 import { folderOfSuite } from '../../temporary-folder.js';
 
@@ -118,24 +119,14 @@ describe('a cell whose table is broken', () => {
     const cells = planMeasurements(options).filter(
       ({ cell }) => cell.engine === 'embedded' && cell.side !== 'js' && cell.workload === 'query.full_scan',
     );
-    const family = await measurementsFamily.open(options, cells);
     const { signal } = new AbortController();
-    try {
-      for (const planned of cells) {
-        const cell = await family.openCell(planned);
-        try {
-          // The sums are right, which is why they are not enough.
-          verifyChecksum(await cell.sample(new CheckedStopwatch(), signal), cell.expected);
-          await expect(cell.verify!(new CheckedStopwatch(), signal), planned.cell.id).rejects.toMatchObject({
-            code: 'BB_CHECKSUM_MISMATCH',
-          });
-        } finally {
-          await cell.close();
-        }
-      }
-    } finally {
-      await family.close();
-    }
+    await openCells(await measurementsFamily.open(options, cells), cells, async (cell, id) => {
+      // The sums are right, which is why they are not enough.
+      verifyChecksum(await cell.sample(new CheckedStopwatch(), signal), cell.expected);
+      await expect(cell.verify!(new CheckedStopwatch(), signal), id).rejects.toMatchObject({
+        code: 'BB_CHECKSUM_MISMATCH',
+      });
+    });
     expect(cells.length).toBeGreaterThan(10);
   });
 });
