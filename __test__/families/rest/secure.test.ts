@@ -9,6 +9,7 @@ import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import { openTarget } from '../../../src/families/requests/target-server.js';
 import { restFamily } from '../../../src/families/rest/family.js';
 import { openCells, stopwatch } from '../sampled-cells.js';
+import { failureOf } from '../../error-with.js';
 
 const { signal } = new AbortController();
 const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
@@ -59,10 +60,7 @@ describe('a server behind TLS with a certificate of its own', () => {
 
   it('is refused if its certificate is not trusted, and no error has the key', async () => {
     for (const wrong of [url, `${url}/?tls-ca=${encodeURIComponent(file('none.pem'))}`]) {
-      const error = await openTarget('rest', { rest: wrong }).then(
-        () => expect.fail('it must fail'),
-        (thrown: unknown) => thrown,
-      );
+      const error = await failureOf(openTarget('rest', { rest: wrong }));
       expect(error).toMatchObject({ code: expect.stringMatching(/^BB_/) });
       expect(String(error)).not.toContain('ssss');
     }

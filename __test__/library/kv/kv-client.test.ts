@@ -7,7 +7,7 @@ import { BoundaryError, KvClient } from '../../../src/index.js';
 import { detachedByStream, triedTransfer } from '../../detached.js';
 import { redisOfSuite, startRedis } from '../../redis-server.js';
 import { lacks } from '../../needs.js';
-import { errorWith } from '../../error-with.js';
+import { codeOf, errorWith } from '../../error-with.js';
 
 describe.skipIf(lacks('redis'))('KvClient', () => {
   const redis = redisOfSuite();
@@ -22,12 +22,6 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
         .execute()
     ).value(0);
   };
-
-  const codeOf = (work: Promise<unknown>): Promise<unknown> =>
-    work.then(
-      () => 'resolved',
-      (thrown: unknown) => (thrown as BoundaryError).code,
-    );
 
   /** Waits until the server has a redis.client in a blocking command. */
   const untilBlocked = async (): Promise<void> => {

@@ -4,15 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { BoundaryError, SqlClient, SqlType, typed } from '../../../src/index.js';
 import { mysqlOfSuite } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
+import { codeOf } from '../../error-with.js';
 
 describe.skipIf(lacks('mysql'))('SqlClient', () => {
   const mysql = mysqlOfSuite();
-
-  const codeOf = (work: Promise<unknown>): Promise<unknown> =>
-    work.then(
-      () => 'resolved',
-      (thrown: unknown) => (thrown as BoundaryError).code,
-    );
 
   const number = async (sql: string): Promise<number> =>
     Number(Object.values((await mysql.client.query(sql)).rows()[0]!)[0]);
