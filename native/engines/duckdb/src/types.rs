@@ -172,7 +172,7 @@ mod tests {
     fn the_types_are_laid_out_as_those_of_the_header() {
         assert_layouts! {
             idx_t {} duckdb_state {} duckdb_type {} duckdb_statement_type {} duckdb_result_type {}
-            duckdb_appender {} duckdb_config {} duckdb_connection {} duckdb_data_chunk {} duckdb_database {} duckdb_error_data {}
+            duckdb_appender {} duckdb_arrow_stream {} duckdb_config {} duckdb_connection {} duckdb_data_chunk {} duckdb_database {} duckdb_error_data {}
             duckdb_extracted_statements {} duckdb_instance_cache {} duckdb_logical_type {} duckdb_pending_result {} duckdb_prepared_statement {} duckdb_value {} duckdb_vector {}
             duckdb_result {}
             duckdb_hugeint { lower, upper }
