@@ -12,6 +12,7 @@ const OF_ADDON_ALONE: Readonly<Record<string, string>> = {
   'call-blocking/napi': "a thread of libuv's pool: Rust has none",
   '/strings/': 'answers as strings of JavaScript',
   '/rows/': 'answers as objects of JavaScript',
+  '/mysql/shared/': "one client for all callers: Rust's is one session, which one caller has",
   '/native-json/': 'JSON that Rust reads, as in each lane of Rust',
 };
 

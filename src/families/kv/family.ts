@@ -25,9 +25,6 @@ const CLIENTS = new JsClients<JsKvClient>('kv', {
   },
 });
 
-/** The settings in which all connections of a cell use one client, which sends the commands of a turn of the event loop together. */
-const ONE_FOR_ALL: ReadonlySet<string> = new Set(['auto', 'shared']);
-
 /** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
 export const kvFamily = defineRequestFamily({
   name: 'kv',
@@ -52,7 +49,6 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   const work: KvShared = { planned, keyspace, reader: () => reader };
   const writes = cell.workload === 'set' || cell.workload === 'mset';
   return openRequestCell(planned, server, {
-    ...(ONE_FOR_ALL.has(planned.setting ?? '') && { requesters: 1 }),
     openRequester: () => openRequester(work, server.url),
     expected: expectedOf(itemsOf(cell)),
     prepare: async (signal) => {

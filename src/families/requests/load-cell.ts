@@ -56,8 +56,6 @@ export interface RequestCell<R extends Requester> extends Omit<
   LoadCell,
   'requesters' | 'load' | 'serverProcesses' | 'verify' | 'close'
 > {
-  /** The number of requesters to open, which the connections of the load use in turn; absent: one per connection. */
-  readonly requesters?: number;
   openRequester(index: number): R | Promise<R>;
   /** Like `LoadCell.verify`. */
   verify?(send: () => Promise<void>, signal: AbortSignal, requesters: readonly R[]): Promise<void>;
@@ -65,12 +63,16 @@ export interface RequestCell<R extends Requester> extends Omit<
   close?(): Promise<void>;
 }
 
-/** Opens the requesters of a cell, and the cell over them. */
+/** The settings with one client for all callers, which sends the requests of a turn of the event loop together. */
+const ONE_FOR_ALL: ReadonlySet<string> = new Set(['auto', 'shared']);
+
+/** Opens the requesters of a cell, one per connection or one for all, and the cell over them. */
 export async function openRequestCell<R extends Requester>(
-  { cell }: PlannedRequests,
+  { cell, setting = '' }: PlannedRequests,
   { processIds }: TargetServer,
-  { requesters: count = cell.connections, openRequester, verify, close: closeRest, ...rest }: RequestCell<R>,
+  { openRequester, verify, close: closeRest, ...rest }: RequestCell<R>,
 ): Promise<OpenCell> {
+  const count = ONE_FOR_ALL.has(setting) ? 1 : cell.connections;
   const requesters: R[] = [];
   const close = async (): Promise<void> => {
     await Promise.allSettled(requesters.map((requester) => requester.close?.()));

@@ -52,8 +52,9 @@ export async function openNapiRequester(work: SqlShared, url: string): Promise<S
       close: async () => calls.close(),
     });
   }
-  const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
-  return requester(work, new AddonConnection(client, work.planned.setting === 'rows'));
+  const { setting } = work.planned;
+  const client = await SqlClient.connect(url, { ...(setting !== 'shared' && { connections: 1 }), int64: 'number' });
+  return requester(work, new AddonConnection(client, setting === 'rows'));
 }
 
 /** The requester on a connection. */
