@@ -189,19 +189,12 @@ export declare class JsonRows {
   finish(): void
 }
 
-/**
- * A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection. Connections to a cluster run
- * submissions while `results` waits.
- */
+/** A connection to a server, or the connections to a cluster. A `KvLoop` runs its requests. */
 export declare class KvConnection {
   /** Connects to the server and logs in. */
   static open(url: string, timeoutMs?: number | undefined | null): Promise<KvConnection>
-  /** Whether a `KvLoop` can drive the connection. The other methods are for a connection that none can. */
+  /** Whether it is one connection to a server. */
   get drivable(): boolean
-  /** Begins the requests of a submission. Their results come by `results`, each as soon as it is there. */
-  submit(submission: Uint8Array): void
-  /** Waits for results of requests under way, and resolves to a frame of all that are there. */
-  results(): Promise<ArrayBuffer>
   /** Gives up a request whose caller no longer waits. Later requests take other connections to the servers that have not answered it. */
   giveUp(id: number): void
   /**
@@ -218,7 +211,7 @@ export declare class KvLoop {
    * end.
    */
   constructor(callback: (buffer: ArrayBuffer, start: number, end: number) => void)
-  /** Adds a `drivable` connection, and returns its number, by which submissions name it. */
+  /** Adds a connection, and returns its number, by which submissions name it. */
   add(connection: KvConnection): number
   /**
    * Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once: results of

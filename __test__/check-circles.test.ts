@@ -1,25 +1,21 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { expect, it } from 'vitest';
+import { folderOfTest } from './temporary-folder.js';
 
 const script = join(import.meta.dirname, '../native/check-circles.mjs');
 
 /** Runs the check over files in a folder of their own. */
 function check(files: Readonly<Record<string, string>>): { status: number | null; said: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-circles-'));
-  try {
-    for (const [name, text] of Object.entries(files)) {
-      mkdirSync(dirname(join(folder, name)), { recursive: true });
-      writeFileSync(join(folder, name), text);
-    }
-    const { status, stderr } = spawnSync(process.execPath, [script, folder], { encoding: 'utf8' });
-    return { status, said: stderr };
-  } finally {
-    rmSync(folder, { recursive: true });
+  const folder = folderOfTest();
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
   }
+  const { status, stderr } = spawnSync(process.execPath, [script, folder], { encoding: 'utf8' });
+  return { status, said: stderr };
 }
 
 const crate = { 'outer/Cargo.toml': '[package]\n', 'outer/src/lib.rs': 'mod a;\nmod b;\npub use a::A;\n' };

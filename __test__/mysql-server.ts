@@ -1,5 +1,7 @@
+import { beforeAll } from 'vitest';
+
 import { crossing } from '../src/crossing-addon.js';
-import { SqlClient } from '../src/library/sql/sql-client.js';
+import { SqlClient, type SqlClientOptions } from '../src/index.js';
 
 /** Starts a private MySQL server for one test file. */
 export function startMysql(): Promise<InstanceType<typeof crossing.PrivateServer>> {
@@ -12,6 +14,21 @@ export async function startDatabase(): Promise<{ server: Awaited<ReturnType<type
   await using admin = await SqlClient.connect(server.url);
   await admin.query('CREATE DATABASE test CHARACTER SET utf8mb4');
   return { server, url: inDatabase(server.url, 'test') };
+}
+
+/** A private MySQL server for the tests of a suite, the URL of its empty database `test`, and a client of that. They are there once the first test begins. */
+export function mysqlOfSuite(options: SqlClientOptions = {}): { readonly url: string; readonly client: SqlClient } {
+  const mysql = {} as { url: string; client: SqlClient };
+  beforeAll(async () => {
+    const { server, url } = await startDatabase();
+    mysql.url = url;
+    mysql.client = await SqlClient.connect(url, options);
+    return async () => {
+      await mysql.client.close();
+      await server.stop();
+    };
+  }, 60_000);
+  return mysql;
 }
 
 /** The URL of a database on a server. */

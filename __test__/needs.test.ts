@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
@@ -8,13 +7,14 @@ import { isLeftOut, lacks, lacksForFile, type Need } from './needs.js';
 import { needs } from './needs.mjs';
 import { countsOfCargo, failuresOfCargo, passedTests, report, skippedTests } from './test-report.mjs';
 import type { VitestResult } from './vitest-reporter.js';
+import { folderOfTest } from './temporary-folder.js';
 
 const fixture = join(import.meta.dirname, 'fixtures/vitest');
 let folder: string;
 let list: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'boundary-bench-needs-'));
+  folder = folderOfTest();
   list = join(folder, 'skipped');
   vi.stubEnv('BOUNDARY_BENCH_SKIPPED', list);
   vi.stubEnv('BOUNDARY_BENCH_REQUIRE', '');
@@ -23,7 +23,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.unstubAllEnvs();
   vi.restoreAllMocks();
-  rmSync(folder, { recursive: true });
 });
 
 describe('a need that is not there', () => {

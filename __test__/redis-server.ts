@@ -1,3 +1,5 @@
+import { beforeAll } from 'vitest';
+
 import { crossing } from '../src/crossing-addon.js';
 import { KvClient } from '../src/index.js';
 
@@ -6,6 +8,21 @@ type Kind = Parameters<typeof crossing.PrivateServer.start>[0];
 /** Starts a private server for one test file, with further settings. */
 export function startRedis(settings: string[] = []): Promise<InstanceType<typeof crossing.PrivateServer>> {
   return crossing.PrivateServer.start('redis' as Kind, settings);
+}
+
+/** A private server for the tests of a suite, and a client of it. Both are there once the first test begins. */
+export function redisOfSuite(): { readonly url: string; readonly client: KvClient } {
+  const redis = {} as { url: string; client: KvClient };
+  beforeAll(async () => {
+    const server = await startRedis();
+    redis.url = server.url;
+    redis.client = await KvClient.connect(server.url);
+    return async () => {
+      await redis.client.close();
+      await server.stop();
+    };
+  });
+  return redis;
 }
 
 /** Starts a private cluster for one test file. */

@@ -68,14 +68,14 @@ describe('if a string is expected', () => {
   test.each(methods.flatMap((method) => ODD.map(([name, value]) => [method, name, value] as const)))(
     '%s refuses %s',
     async (method, _, value) => {
-      await expect(refusal(() => (engine as unknown as Methods)[method]!(value))).resolves.toBeInstanceOf(Error);
+      await refusal(() => (engine as unknown as Methods)[method]!(value));
     },
   );
 
   test.each(ODD)('open, attach and dropTable refuse %s', async (_, value) => {
-    await expect(refusal(() => Engine.open(value as string))).resolves.toBeInstanceOf(Error);
-    await expect(refusal(() => Engine.attach(value as string))).resolves.toBeInstanceOf(Error);
-    await expect(refusal(() => engine.dropTable(value as string))).resolves.toBeInstanceOf(Error);
+    await refusal(() => Engine.open(value as string));
+    await refusal(() => Engine.attach(value as string));
+    await refusal(() => engine.dropTable(value as string));
   });
 
   test.each(STRINGS)('%s names no table, query or engine', async (_, value) => {
@@ -84,8 +84,8 @@ describe('if a string is expected', () => {
       expect(message).toMatch(/^\[BB_(INVALID_ARGUMENT|TABLE_NOT_FOUND)\] /);
     }
     for (const uri of [value as string, `embedded:/no/such/folder/${String(value)}\0`, `memory:${String(value)}x`]) {
-      await expect(refusal(() => Engine.open(uri))).resolves.toBeInstanceOf(Error);
-      await expect(refusal(() => Engine.attach(uri))).resolves.toBeInstanceOf(Error);
+      await refusal(() => Engine.open(uri));
+      await refusal(() => Engine.attach(uri));
     }
   });
 });
@@ -102,22 +102,16 @@ describe('if something else is expected', () => {
       columns: [{ name: 'x', kind: 'decimal', precision, scale, nullable: true }],
     });
     for (const take of takesTable) {
-      await expect(refusal(() => take(value))).resolves.toBeInstanceOf(Error);
-      await expect(refusal(() => take({ name: 'd', columns: value }))).resolves.toBeInstanceOf(Error);
-      await expect(refusal(() => take({ name: 'd', columns: [value] }))).resolves.toBeInstanceOf(Error);
-      await expect(
-        refusal(() => take({ name: 'd', columns: [{ name: 'x', kind: value, nullable: true }] })),
-      ).resolves.toBeInstanceOf(Error);
-      await expect(
-        refusal(() => take({ name: 'd', columns: [{ name: 'x', kind: 'int', nullable: value }] })),
-      ).resolves.toBeInstanceOf(Error);
-      await expect(
-        refusal(() => take({ name: 'd', columns: [{ name: value, kind: 'int', nullable: true }] })),
-      ).resolves.toBeInstanceOf(Error);
-      await expect(refusal(() => take(decimal(value, 0)))).resolves.toBeInstanceOf(Error);
-      await expect(refusal(() => take(decimal(9, value)))).resolves.toBeInstanceOf(Error);
+      await refusal(() => take(value));
+      await refusal(() => take({ name: 'd', columns: value }));
+      await refusal(() => take({ name: 'd', columns: [value] }));
+      await refusal(() => take({ name: 'd', columns: [{ name: 'x', kind: value, nullable: true }] }));
+      await refusal(() => take({ name: 'd', columns: [{ name: 'x', kind: 'int', nullable: value }] }));
+      await refusal(() => take({ name: 'd', columns: [{ name: value, kind: 'int', nullable: true }] }));
+      await refusal(() => take(decimal(value, 0)));
+      await refusal(() => take(decimal(9, value)));
     }
-    await expect(refusal(() => engine.createTable(spec, value as never))).resolves.toBeInstanceOf(Error);
+    await refusal(() => engine.createTable(spec, value as never));
   });
 
   test.each([0, 39, 255, 256, 260, 2 ** 32 + 4, -4, 4.5])('no decimal has %d digits', async (precision) => {
@@ -128,17 +122,13 @@ describe('if something else is expected', () => {
 
   test.each(ODD.filter(([, value]) => value !== undefined && value !== null))('query options: %s', async (_, value) => {
     for (const method of ['query', 'queryNaive', 'queryToArrow']) {
-      await expect(refusal(() => (engine as unknown as Methods)[method]!('SELECT 1', value))).resolves.toBeInstanceOf(
-        Error,
-      );
-      await expect(
-        refusal(() => (engine as unknown as Methods)[method]!('SELECT 1', 1, value)),
-      ).resolves.toBeInstanceOf(Error);
+      await refusal(() => (engine as unknown as Methods)[method]!('SELECT 1', value));
+      await refusal(() => (engine as unknown as Methods)[method]!('SELECT 1', 1, value));
     }
-    await expect(refusal(() => engine.execute('SELECT 1', value as never))).resolves.toBeInstanceOf(Error);
-    await expect(refusal(() => engine.prepare('SELECT 1', value as never))).resolves.toBeInstanceOf(Error);
+    await refusal(() => engine.execute('SELECT 1', value as never));
+    await refusal(() => engine.prepare('SELECT 1', value as never));
     // An object of another class of the addon.
-    await expect(refusal(() => engine.execute('SELECT 1', engine as never))).resolves.toBeInstanceOf(Error);
+    await refusal(() => engine.execute('SELECT 1', engine as never));
   });
 
   test.each([2 ** 24 + 1, 0.5, Infinity])('%d is no number of rows of a batch', async (batchRows) => {
@@ -150,21 +140,19 @@ describe('if something else is expected', () => {
     const raw = engine.inserter(spec);
     const naive = engine.naiveInserter(spec);
     const write = raw.writeColumns.bind(raw) as Call;
-    await expect(refusal(() => write(value, value))).resolves.toBeInstanceOf(Error);
-    await expect(
-      refusal(() => write(value, [null, null, new Uint8Array(4), null, new Uint8Array(8), new Uint8Array(0)])),
-    ).resolves.toBeInstanceOf(Error);
-    await expect(refusal(() => write(1, value))).resolves.toBeInstanceOf(Error);
+    await refusal(() => write(value, value));
+    await refusal(() => write(value, [null, null, new Uint8Array(4), null, new Uint8Array(8), new Uint8Array(0)]));
+    await refusal(() => write(1, value));
     await refusal(() =>
       write(
         1,
         Array.from({ length: 6 }, () => value),
       ),
     );
-    await expect(refusal(() => (raw.writeIpc as Call).call(raw, value))).resolves.toBeInstanceOf(Error);
-    await expect(refusal(() => (naive.addRows as Call).call(naive, [value]))).resolves.toBeInstanceOf(Error);
-    await expect(refusal(() => (naive.addRows as Call).call(naive, [[value, value]]))).resolves.toBeInstanceOf(Error);
-    await expect(refusal(() => addon.releaseFrame(value as ArrayBuffer))).resolves.toBeInstanceOf(Error);
+    await refusal(() => (raw.writeIpc as Call).call(raw, value));
+    await refusal(() => (naive.addRows as Call).call(naive, [value]));
+    await refusal(() => (naive.addRows as Call).call(naive, [[value, value]]));
+    await refusal(() => addon.releaseFrame(value as ArrayBuffer));
     expect(raw.rows).toBe(0);
     expect(await raw.execute()).toBe(0);
     expect(await naive.execute()).toBe(0);
@@ -220,7 +208,7 @@ describe('if something else is expected', () => {
       (parameters) => engine.execute('SELECT $1', null, parameters as never),
     ];
     for (const use of uses) {
-      await expect(refusal(() => use([value]))).resolves.toBeInstanceOf(Error);
+      await refusal(() => use([value]));
       if (!Array.isArray(value)) await refusal(() => use(value));
     }
     expect(await statement.execute([1])).toBe(0);
@@ -256,7 +244,7 @@ describe('if something else is expected', () => {
       },
       1,
     ];
-    await expect(refusal(() => statement.query(shrinking))).resolves.toBeInstanceOf(Error);
+    await refusal(() => statement.query(shrinking));
     await statement.close();
   });
 });
@@ -273,7 +261,7 @@ describe('receivers', () => {
     const others = [new Cancel(), engine, engine.inserter(spec)].filter((other) => !prototype.isPrototypeOf(other));
     const dressed = others.map((other) => Object.setPrototypeOf(other, prototype) as object);
     for (const receiver of [...dressed, {}, undefined, 5, prototype, Object.create(prototype), new Proxy(engine, {})]) {
-      await expect(refusal(() => call.call(receiver, 'a', 'b'))).resolves.toBeInstanceOf(Error);
+      await refusal(() => call.call(receiver, 'a', 'b'));
     }
     if (prototype !== Engine.prototype) Object.setPrototypeOf(engine, Engine.prototype);
   });
@@ -287,11 +275,11 @@ describe('receivers', () => {
       NaiveReader,
       Statement,
     ] as (new () => unknown)[]) {
-      await expect(refusal(() => new made())).resolves.toBeInstanceOf(Error);
-      await expect(refusal(() => (made as unknown as Call)())).resolves.toBeInstanceOf(Error);
+      await refusal(() => new made());
+      await refusal(() => (made as unknown as Call)());
     }
-    await expect(refusal(() => (Engine.open as Call).call({}, 'memory:'))).resolves.toBeInstanceOf(Error);
-    await expect(refusal(() => (Engine.attach as Call).call(undefined, engine.share()))).resolves.toBeInstanceOf(Error);
+    await refusal(() => (Engine.open as Call).call({}, 'memory:'));
+    await refusal(() => (Engine.attach as Call).call(undefined, engine.share()));
   });
 });
 
@@ -371,7 +359,7 @@ describe('after the end', () => {
       const { message } = await refusal(() => each.next());
       expect(message).toMatch(/^\[BB_ABORTED\] /);
     }
-    await expect(refusal(() => reader.tryNext())).resolves.toBeInstanceOf(Error);
+    await refusal(() => reader.tryNext());
     expect(reader.columns).toMatchObject([{ name: 'range', kind: 'bigint' }]);
     const cancel = new Cancel();
     cancel.cancel();

@@ -9,16 +9,14 @@ import { HttpClient, KvClient, ShardClient, SqlClient } from '../../src/index.js
 import { startRawServer } from '../library/http/http-server.js';
 import { greeting, oneText, PLAIN, startScriptedMysql } from '../library/sql/scripted-mysql.js';
 import { startScriptedRedis } from '../library/kv/scripted-redis.js';
+import { errorWith } from '../error-with.js';
 
 /** Makes the next callback of a kind panic on this thread; it is not in the public types. */
 const { panicInCallback } = createRequire(import.meta.url)(addonPath()) as {
   panicInCallback(kind: 'poll' | 'check' | 'prepare'): void;
 };
 
-const panicked = expect.objectContaining({
-  code: 'BB_INTERNAL',
-  message: expect.stringContaining('a test asked for it'),
-});
+const panicked = errorWith('BB_INTERNAL', 'a test asked for it');
 
 /** Makes a request, one while a callback panics, and one more; resolves to the answers of the first and the last. */
 async function asks(kind: 'poll' | 'check' | 'prepare', ask: () => Promise<unknown>): Promise<unknown[]> {

@@ -1,10 +1,8 @@
 /** Hosts with several addresses, the first of which drops packets. The system's resolver is replaced, for a name that no system has. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, connect, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -13,6 +11,7 @@ import { expect, test } from 'vitest';
 import { startScriptedRedis } from '../library/kv/scripted-redis.js';
 import { greeting, okPacket, PLAIN, startScriptedMysql } from '../library/sql/scripted-mysql.js';
 import { resultOf } from './run-script.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 /** A thread that listens at ports of 127.0.0.2, whose queues hold two connections each, and then sleeps. */
 const SILENT = `
@@ -33,7 +32,7 @@ async function listening(server: Server): Promise<number> {
 test.skipIf(process.platform !== 'linux')(
   'every client takes the address that answers',
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-addresses-'));
+    const folder = folderOfTest();
     const resolver = join(folder, 'resolver.so');
     const source = fileURLToPath(new URL('scripts/two-addresses.c', import.meta.url));
     execFileSync('cc', ['-shared', '-fPIC', '-o', resolver, source, '-ldl']);
@@ -65,7 +64,6 @@ test.skipIf(process.platform !== 'linux')(
     for (const filler of fillers) filler.destroy();
     await silent.terminate();
     for (const server of [http, http2, redis, mysql]) server.close();
-    rmSync(folder, { recursive: true });
   },
   60_000,
 );

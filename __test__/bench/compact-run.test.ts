@@ -1,16 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { comparedAnew } from '../../src/compare/comparisons.js';
 import type { Run } from '../../src/records/record.js';
 import { parseRun, serializeRun } from '../../src/records/run-file.js';
 import { COMPACT_MARK, compactNote, isCompact } from '../../src/report/compact.js';
 import { sampleRun } from '../records/sample-run.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
-const directory = mkdtempSync(join(tmpdir(), 'boundary-bench-compact-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = folderOfSuite();
 
 function compacted(text: string, ...words: readonly string[]): string {
   const path = join(directory, 'run.json');

@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { lacks } from '../needs.js';
 import { changedSince, requireOneCommit, staleRuns } from '../../bench/docs/freshness.mjs';
+import { folderOfSuite } from '../temporary-folder.js';
 
-const root = mkdtempSync(join(tmpdir(), 'boundary-bench-freshness-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = folderOfSuite();
 
 const git = (...words: string[]): string =>
   execFileSync('git', ['-C', root, '-c', 'user.name=t', '-c', 'user.email=t@example.org', ...words], {

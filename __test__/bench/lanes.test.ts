@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { intervalsOf, verdictOf } from '../../bench/lab/lanes-verdict.mjs';
+import { folderOfTest } from '../temporary-folder.js';
 
 const ROOT = join(import.meta.dirname, '../..');
 const lanes = (...words: string[]) =>
@@ -41,7 +41,7 @@ test('--list prints the names of at least 25 lanes', () => {
 });
 
 test('a lane of this checkout against itself, whose work is checked, and the same with twice the work', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'lanes-'));
+  const folder = folderOfTest();
   const file = join(folder, 'lanes.json');
   const few = ['--rounds', '3', '--most', '3', '--blocks', '11', '--json', file];
   const { stdout, stderr } = lanes(
@@ -66,5 +66,4 @@ test('a lane of this checkout against itself, whose work is checked, and the sam
     expect([current!.units, again!.units, other!.units]).toEqual([2 * units, 2 * units, units]);
     expect(Math.min(old!.seconds, current!.seconds, old!.cpu, current!.cpu)).toBeGreaterThan(0);
   }
-  rmSync(folder, { recursive: true });
 });

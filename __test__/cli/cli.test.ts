@@ -1,11 +1,11 @@
-import { copyFile, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CompletedRecord, Run } from '../../src/records/record.js';
 import { readRun, serializeRun } from '../../src/records/run-file.js';
 import { type Ended, type SpawnOptions, builtMain, spawnCli } from './spawn-cli.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
 const BOXED = 'sums/sum.boxed/forwards/js/arrays/w1';
@@ -18,11 +18,7 @@ vi.setConfig({ testTimeout: 120_000 });
 let cwd: string;
 
 beforeEach(async () => {
-  cwd = await mkdtemp(join(tmpdir(), 'boundary-bench-cli-'));
-});
-
-afterEach(async () => {
-  await rm(cwd, { recursive: true, force: true });
+  cwd = folderOfTest();
 });
 
 const cli = (args: readonly string[], options: Partial<SpawnOptions> = {}): Promise<Ended> =>

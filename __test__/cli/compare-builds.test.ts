@@ -1,20 +1,19 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 
 import type { Run } from '../../src/records/record.js';
 import { SMALL_ADDON_WORKLOAD, buildSmallAddon } from '../fixtures/small-addon.mjs';
 import { lacks } from '../needs.js';
 import { builtMain, type Ended, spawnCli } from './spawn-cli.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 const BENCH = new URL('../../dist/bench.js', import.meta.url).href;
 
-const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-builds-'));
+const folder = folderOfSuite();
 const pathOf = (name: string): string => join(folder, name);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 beforeAll(() => {
   buildSmallAddon(pathOf('old.node'), 1);

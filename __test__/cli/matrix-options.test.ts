@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Command, Option as Flag } from 'commander';
@@ -21,6 +20,7 @@ import {
   resumeRequest,
 } from '../../src/runner/run-config.js';
 import { sumFamily } from '../runner/sum-family.mjs';
+import { folderOfTest } from '../temporary-folder.js';
 
 const ALL: OptionTable = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
 const SECRET = 'geheim';
@@ -188,7 +188,7 @@ const RECORDED = Object.keys(ALL).filter((name) => !/^(filters\..*|rows|workers)
 
 describe('run.json', () => {
   test('records every option that run() is given, without secrets, and --resume restores it', async () => {
-    const directory = join(await mkdtemp(join(tmpdir(), 'bb-options-')), 'out');
+    const directory = join(folderOfTest(), 'out');
     // Engines that sums know, so that every server is one of a cell.
     const sums = sumFamily();
     const engines = Object.keys(ALL).flatMap((name) => (name.startsWith('engines.') ? [name.slice(8)] : []));
@@ -233,7 +233,6 @@ describe('run.json', () => {
     await run({ apiKeys, engines: uris, restUrl2, families: [all], directory, resume: true });
     const [before, after] = [planned, seen.at(-1)].map((text) => JSON.parse(text!) as object);
     expect(after).toEqual(before);
-    await rm(join(directory, '..'), { recursive: true });
   });
 });
 

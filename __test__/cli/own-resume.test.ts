@@ -1,16 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import type { Run } from '../../src/records/record.js';
 import { type Ended, type SpawnOptions, builtMain, spawnCli } from './spawn-cli.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 const BENCH = new URL('../../dist/bench.js', import.meta.url).href;
 const FEW = ['--forks', '1', '--samples', '2', '--time-budget', '0.01'];
 
-const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-resume-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = folderOfSuite();
 
 const cli = (words: readonly string[], options: Partial<SpawnOptions> = {}): Promise<Ended> =>
   spawnCli(words, { cwd: folder, script: builtMain, ...options });

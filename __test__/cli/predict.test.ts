@@ -1,22 +1,21 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { costModelOf } from '../../src/model/cost-model.js';
 import { serializeRun } from '../../src/records/run-file.js';
 import { LADDER, COSTS, timeOf } from '../model/synthetic.js';
 import { completed, runOf, sampleRun } from '../records/sample-run.js';
 import { type Ended, spawnCli } from './spawn-cli.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 // Each test starts processes, which take as long as the machine is busy.
 vi.setConfig({ testTimeout: 120_000 });
 
 const ROWS = ['--rows', '1000', '--columns', 'id:int,name:text~12,score:double'];
 
-let cwd: string;
+const cwd = folderOfSuite();
 
 beforeAll(async () => {
-  cwd = await mkdtemp(join(tmpdir(), 'boundary-bench-predict-'));
   const records = LADDER.map((crossing, index) => {
     const fields = { family: 'boundary', side: 'napi', lane: 'objects', variant: 'napi-rs, array of objects' } as const;
     const seconds = timeOf(crossing, COSTS);
@@ -37,8 +36,6 @@ beforeAll(async () => {
   await writeFile(join(cwd, 'plain.json'), serializeRun(sampleRun()));
   await mkdir(join(cwd, 'empty'));
 });
-
-afterAll(() => rm(cwd, { recursive: true, force: true }));
 
 const predict = (...args: readonly string[]): Promise<Ended> =>
   spawnCli(['predict', ...args], { cwd, env: { COLUMNS: '200' } });

@@ -1,7 +1,6 @@
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import { openFile } from '../../src/cli/report-files.js';
 import type { RunRecord, Sample } from '../../src/records/record.js';
@@ -9,15 +8,12 @@ import { serializeRun } from '../../src/records/run-file.js';
 import { renderRunMarkdown } from '../../src/report/run-report.js';
 import { around, completed, context, runOf, sampleRun } from '../records/sample-run.js';
 import { type Ended, spawnCli } from './spawn-cli.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 let cwd: string;
 
 beforeEach(async () => {
-  cwd = await mkdtemp(join(tmpdir(), 'boundary-bench-report-'));
-});
-
-afterEach(async () => {
-  await rm(cwd, { recursive: true, force: true });
+  cwd = folderOfTest();
 });
 
 const cli = (...args: readonly string[]): Promise<Ended> => spawnCli(args, { cwd });

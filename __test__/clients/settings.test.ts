@@ -3,7 +3,8 @@ import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { connect, SqlClient } from '../../src/index.js';
-import { DuckDbPeer } from '../../src/clients/duckdb-node-api.js';
+import { DuckDbNodeApi } from '../../src/clients/duckdb-node-api.js';
+import { DuckDbBindings } from '../../src/clients/duckdb-node-bindings.js';
 import { GrpcShards } from '../../src/clients/grpc-js.js';
 import { ioredis } from '../../src/clients/ioredis.js';
 import { mariadb } from '../../src/clients/mariadb.js';
@@ -245,18 +246,18 @@ describe('@grpc/grpc-js', () => {
   });
 });
 
-describe('@duckdb/node-api', () => {
+describe.each([DuckDbNodeApi, DuckDbBindings])('$name', (Client) => {
   it('runs the libduckdb of the embedded engine, with as many threads', async () => {
     const sql = "SELECT version() AS version, CAST(current_setting('threads') AS INT) AS threads";
-    const peer = await DuckDbPeer.open();
+    const client = await Client.open();
     const connection = await connect('embedded:');
     try {
-      const [theirs] = await (await peer.connection.run(sql)).getRowObjects();
+      const [theirs] = await client.objects(sql);
       const [ours] = await connection.executeQuery(sql);
       expect({ ...ours }).toEqual(theirs);
     } finally {
       await connection.close();
-      peer.close();
+      client.close();
     }
   });
 });

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
 import { apacheArrow } from '../../src/clients/apache-arrow.js';
-import { type DuckDbRow, DuckDbPeer, duckDbValues, duckDbVectors } from '../../src/clients/duckdb-node-api.js';
+import type { DuckDbClient } from '../../src/clients/duckdb-client.js';
+import { type DuckDbRow, DuckDbNodeApi } from '../../src/clients/duckdb-node-api.js';
+import { DuckDbBindings } from '../../src/clients/duckdb-node-bindings.js';
 import { flechette } from '../../src/clients/flechette.js';
-import type { JsTableClient, MeasurementColumns } from '../../src/clients/measurement-table.js';
+import type { JsTableClient, MeasurementColumns, MeasurementRow } from '../../src/clients/measurement-table.js';
 
 const batches: readonly MeasurementColumns[] = [
   {
@@ -49,29 +51,50 @@ describe.each([apacheArrow, flechette] as readonly JsTableClient<unknown>[])('$n
   });
 });
 
-describe.each([duckDbValues, duckDbVectors])('$name', (client) => {
-  const withPeer = async (test: (peer: DuckDbPeer) => Promise<void>): Promise<void> => {
-    const peer = await DuckDbPeer.open();
+/** A client, and the rows in its form. */
+const duckDbClients = [
+  { name: 'DuckDbNodeApi', open: DuckDbNodeApi.open, rowsOf: (own: readonly DuckDbRow[]) => own },
+  {
+    name: 'DuckDbBindings',
+    open: DuckDbBindings.open,
+    rowsOf: (own: readonly DuckDbRow[]) => own.map((row): MeasurementRow => [row[0], row[1], row[2], Number(row[3])]),
+  },
+] as readonly {
+  name: string;
+  open(): Promise<DuckDbClient<unknown>>;
+  rowsOf(own: readonly DuckDbRow[]): readonly unknown[];
+}[];
+
+describe.each(duckDbClients)('$name', ({ open, rowsOf }) => {
+  const withClient = async (test: (client: DuckDbClient<unknown>) => Promise<void>): Promise<void> => {
+    const client = await open();
     try {
-      await peer.createTable('t');
-      await test(peer);
+      await client.run('CREATE TABLE t (id INT NOT NULL, sensor_id INT, value DOUBLE, timestamp BIGINT)');
+      await test(client);
     } finally {
-      peer.close();
+      client.close();
     }
   };
   const sql = 'SELECT * FROM t';
+  const columnsOf = async (client: DuckDbClient<unknown>, query: string, isWhole: boolean): Promise<unknown[][]> => {
+    const read: unknown[][] = [];
+    for await (const chunk of client.columns(query, isWhole)) {
+      chunk.forEach((column, position) => (read[position] ??= []).push(...column));
+    }
+    return read;
+  };
 
   it('writes rows and reads them as objects', () =>
-    withPeer(async (peer) => {
-      const writer = client.writeRows(await peer.connection.createAppender('t'));
-      writer.add(rows);
+    withClient(async (client) => {
+      const writer = await client.writeRows('t');
+      writer.add(rowsOf(rows));
       writer.add([]);
       writer.finish();
-      expect(await client.objects(peer.connection, sql)).toEqual(objects);
+      expect(await client.objects(sql)).toEqual(objects);
     }));
 
   it('writes columns of more than one chunk and reads them as columns', () =>
-    withPeer(async (peer) => {
+    withClient(async (client) => {
       const id = Int32Array.from({ length: 5000 }, (_, index) => index);
       const columns = {
         id,
@@ -79,25 +102,27 @@ describe.each([duckDbValues, duckDbVectors])('$name', (client) => {
         value: Float64Array.from(id),
         timestamp: BigInt64Array.from(id, (value) => BigInt(value)),
       };
-      const writer = client.writeColumns(await peer.connection.createAppender('t'));
+      const writer = await client.writeColumns('t');
       writer.add(columns);
       writer.finish();
-      const read: unknown[][] = [[], [], [], []];
-      for await (const chunk of client.columns(peer.connection, `${sql} ORDER BY id`)) {
-        chunk.forEach((column, position) => {
-          if ('itemCount' in column) {
-            for (let at = 0; at < column.itemCount; at += 1) read[position]?.push(column.getItem(at));
-          } else read[position]?.push(...column);
-        });
-      }
-      expect(read).toEqual(Object.values(columns).map((column) => [...column]));
+      const expected = Object.values(columns).map((column) => [...column]);
+      expect(await columnsOf(client, sql, true)).toEqual(expected);
+      expect(await columnsOf(client, `${sql} ORDER BY id`, false)).toEqual(expected);
+    }));
+
+  it('reads nulls and texts of every length', () =>
+    withClient(async (client) => {
+      const query =
+        "SELECT i, t FROM (VALUES (1, 'ä'), (NULL, NULL), (3, 'twelve bytes'), (4, 'thirteen byte')) AS v(i, t)";
+      const i = [1, null, 3, 4];
+      const t = ['ä', null, 'twelve bytes', 'thirteen byte'];
+      for (const isWhole of [true, false]) expect(await columnsOf(client, query, isWhole)).toEqual([i, t]);
+      expect(await client.objects(query)).toEqual(i.map((value, row) => ({ i: value, t: t[row] })));
     }));
 
   it('reads results without rows', () =>
-    withPeer(async (peer) => {
-      expect(await client.objects(peer.connection, sql)).toEqual([]);
-      for await (const columns of client.columns(peer.connection, sql)) {
-        for (const column of columns) expect('itemCount' in column ? column.itemCount : column.length).toBe(0);
-      }
+    withClient(async (client) => {
+      expect(await client.objects(sql)).toEqual([]);
+      for (const isWhole of [true, false]) expect((await columnsOf(client, sql, isWhole)).flat()).toEqual([]);
     }));
 });

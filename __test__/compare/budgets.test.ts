@@ -1,8 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Budget, type Budgets, checkBudgets, readBudgets } from '../../src/compare/budgets.js';
 import {
   budgetAnnotations,
@@ -11,6 +10,7 @@ import {
   renderBudgetsTerminal,
 } from '../../src/report/budget-report.js';
 import { around, completed, context, failed, runOf } from '../records/sample-run.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 const rust = completed({ side: 'rust', lane: 'row', variant: 'RowWriter' }, around(1));
 const napi = completed({ side: 'napi', lane: 'row', variant: 'addRow' }, around(2));
@@ -75,11 +75,7 @@ describe('a budget', () => {
 });
 
 describe('a file of budgets', () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
-  });
-  afterAll(() => rm(folder, { recursive: true }));
+  const folder = folderOfSuite();
 
   const read = async (value: unknown) => {
     const path = join(folder, 'budgets.json');

@@ -5,6 +5,7 @@ import type { Run, RunRecord } from '../../src/records/record.js';
 import { comparisonDocument, renderComparisonTerminal, slowerText } from '../../src/report/compare-report.js';
 import { renderMarkdown } from '../../src/report/document.js';
 import { around, completed, context, failed, runOf, sampleRun, skipped } from '../records/sample-run.js';
+import { errorWith } from '../error-with.js';
 
 const row = { side: 'rust', lane: 'row', variant: 'RowWriter' } as const;
 const staged = { side: 'napi', lane: 'staged-row', variant: 'RowInserter.addRow' } as const;
@@ -93,7 +94,8 @@ test('tells every way in which two runs can differ', () => {
   ]);
   const comparison = compareRuns(before, after, { force: true });
   expect(comparison.regressed).toBe(true);
-  expect(renderMarkdown(comparisonDocument(comparison))).toMatchInlineSnapshot(`
+  const markdown = renderMarkdown(comparisonDocument(comparison));
+  expect(markdown).toMatchInlineSnapshot(`
     "### measurements/insert.bulk on embedded
 
     | Cell | Before | After | After / before | Verdict |
@@ -129,42 +131,17 @@ test('tells every way in which two runs can differ', () => {
     1 of 3 cells slower by more than 5.0%, 1 broken. 1 of 3 cells are inconclusive.
     "
   `);
-  expect(renderComparisonTerminal(comparison)).toMatchInlineSnapshot(`
+  const [title, table, ...rest] = renderComparisonTerminal(comparison).split('\n\n');
+  expect(`${title}\n\n${table}`).toMatchInlineSnapshot(`
     "measurements/insert.bulk on embedded
 
     Cell                  Before     After         After / before  Verdict
     ──────────────────  ────────  ────────  ─────────────────────  ────────────
     row/rust/w1         10.0 M/s  8.00 M/s      0.80× (0.77–0.83)  regression
     staged-row/napi/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
-    columns/napi/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ◇  inconclusive
-
-    After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; inconclusive, the interval includes 1, and is wider than the threshold.
-
-    Between the two runs, the cells moved by 1.00× in the median. To compare two builds, measure both in one run, in turns.
-
-    † The two were measured at different numbers of rows. Their rows per second are compared.
-
-    ◇ One process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.
-
-    Completed before, failed after:
-
-    - measurements/query.full_scan/objects/napi/embedded/w1: failed, BB_CHECKSUM_MISMATCH: expected 10, got 9
-
-    Not comparable, for want of a rate on a side:
-
-    - measurements/insert.bulk/row/rust/memory/w1: skipped, not here
-
-    Only in the earlier run:
-
-    - measurements/insert.bulk/row/rust/gone/w1
-
-    Only in the later run:
-
-    - measurements/insert.bulk/row/rust/new/w1
-
-    1 of 3 cells slower by more than 5.0%, 1 broken. 1 of 3 cells are inconclusive.
-    "
+    columns/napi/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ◇  inconclusive"
   `);
+  expect(rest).toEqual(markdown.split('\n\n').slice(2));
 });
 
 test('a regression is an interval wholly below the threshold', () => {
@@ -184,9 +161,7 @@ test('a regression is an interval wholly below the threshold', () => {
   expect(() => compareRuns(before, before, { treshold: 0.1 } as object)).toThrow(
     "there is no option 'treshold'; did you mean threshold?",
   );
-  expect(() => compareRuns(before, before, { threshold: 5 })).toThrow(
-    expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }),
-  );
+  expect(() => compareRuns(before, before, { threshold: 5 })).toThrow(errorWith('BB_INVALID_ARGUMENT'));
 });
 
 test('one process gives no verdict', () => {
@@ -212,9 +187,7 @@ describe('hardware', () => {
     ['memory limit', { cgroup: { cpus: 2 } }],
   ])('another %s is refused unless forced', (what, host) => {
     const compare = (force: boolean) => compareRuns(on({}), on(host), { force });
-    expect(() => compare(false)).toThrow(
-      expect.objectContaining({ code: 'BB_COMPARE_DIFFERENT_HARDWARE', message: expect.stringContaining(what) }),
-    );
+    expect(() => compare(false)).toThrow(errorWith('BB_COMPARE_DIFFERENT_HARDWARE', what));
     expect(compare(true).hardwareDifferences).toEqual([expect.stringContaining(what)]);
   });
 
@@ -227,10 +200,7 @@ describe('hardware', () => {
 test('refuses cells that were asked for different rates, unless it is forced', () => {
   const [closed, open] = [{}, { rate: 5000 }].map((paced) => runOf([completed({ ...row, ...paced }, around(1))]));
   expect(() => compareRuns(closed!, open!)).toThrow(
-    expect.objectContaining({
-      code: 'BB_COMPARE_DIFFERENT_RATES',
-      message: expect.stringContaining('asked for no rate and for 5000/s'),
-    }),
+    errorWith('BB_COMPARE_DIFFERENT_RATES', 'asked for no rate and for 5000/s'),
   );
   expect(compareRuns(closed!, open!, { force: true }).cells).toHaveLength(1);
 });
@@ -251,10 +221,7 @@ test('refuses cells that read other values, as of another scale, unless it is fo
   const before = completed(row, around(1));
   const after = { ...before, checksum: { ...before.checksum, sums: { ...before.checksum.sums, id: '1' } } };
   expect(() => compareRuns(runOf([before]), runOf([after]))).toThrow(
-    expect.objectContaining({
-      code: 'BB_COMPARE_DIFFERENT_WORK',
-      message: expect.stringContaining('the sum of id: 49999995000000 and 1'),
-    }),
+    errorWith('BB_COMPARE_DIFFERENT_WORK', 'the sum of id: 49999995000000 and 1'),
   );
   expect(compareRuns(runOf([before]), runOf([after]), { force: true }).cells).toHaveLength(1);
   // Sums of floats depend on the order in which an engine adds.
@@ -271,10 +238,7 @@ test('refuses runs through different networks, unless it is forced', () => {
   const shards = { by: 'proxy', delayUs: 500, plain: trip, slowed: trip } as never;
   const far = { ...plain, context: { ...plain.context, networks: { embedded: shards } } };
   expect(() => compareRuns(plain, far)).toThrow(
-    expect.objectContaining({
-      code: 'BB_COMPARE_DIFFERENT_WORK',
-      message: expect.stringContaining('(none and embedded: 500 µs each way by the proxy)'),
-    }),
+    errorWith('BB_COMPARE_DIFFERENT_WORK', '(none and embedded: 500 µs each way by the proxy)'),
   );
   expect(compareRuns(far, far).cells).toHaveLength(1);
   const elsewhere = { ...plain, context: { ...plain.context, networks: { shards } } };
@@ -285,9 +249,7 @@ test('refuses runs through different networks, unless it is forced', () => {
 test('refuses runs without a cell in common, also if it is forced', () => {
   const [before, after] = [runOf([completed(row, around(1))]), runOf([completed(columns, around(1))])];
   for (const force of [false, true]) {
-    expect(() => compareRuns(before, after, { force })).toThrow(
-      expect.objectContaining({ code: 'BB_COMPARE_NOTHING' }),
-    );
+    expect(() => compareRuns(before, after, { force })).toThrow(errorWith('BB_COMPARE_NOTHING'));
   }
 });
 

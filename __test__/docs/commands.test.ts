@@ -1,12 +1,11 @@
 /** Each command of the pages, and of the examples in the help, must be one that the tools take; the cheap ones are run. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import type { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { beforeAll, describe, expect, it, test } from 'vitest';
 
 import { commandOf, programOf } from '../../src/cli/cli.js';
 import type { Flags } from '../../src/cli/flags.js';
@@ -20,6 +19,7 @@ import { planRun } from '../../src/runner/plan.js';
 import { builtMain, spawnCli } from '../cli/spawn-cli.js';
 import { MANIFEST, PACKAGE } from '../package/installed.js';
 import { around, completed, runOf } from '../records/sample-run.js';
+import { folderOfSuite } from '../temporary-folder.js';
 import { blocks, commandsOf, inlineCommands, wordsOf } from './pages.js';
 
 const families = await loadFamilies();
@@ -154,10 +154,9 @@ describe('each example of the help', () => {
 });
 
 describe('each cheap command', () => {
-  let cwd: string;
+  const cwd = folderOfSuite();
 
   beforeAll(async () => {
-    cwd = await mkdtemp(join(tmpdir(), 'boundary-bench-pages-'));
     const whole = runOf([
       completed({ side: 'rust', lane: 'row', variant: 'RowWriter' }, around(0.9)),
       completed({ side: 'napi', lane: 'row', variant: 'rows' }, around(1)),
@@ -187,8 +186,6 @@ describe('each cheap command', () => {
       await writeFile(join(cwd, name), text);
     }
   });
-
-  afterAll(() => rm(cwd, { recursive: true, force: true }));
 
   const cheap = told.flatMap(({ page, words, line }) => {
     const own = ownWords(words);

@@ -3,17 +3,17 @@
  * server, must run, and print what the comments behind their `console.log` say.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { beforeAll, describe, expect, it, test } from 'vitest';
 
 import { PACKAGE } from '../package/installed.js';
 import { openTarget } from '../../src/families/requests/target-server.js';
 import { lacks } from '../needs.js';
 import { API, blocks, examplesOfApi } from './pages.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 /** Declarations of the names that the examples use without declaring them. */
 const AROUND = `
@@ -67,12 +67,11 @@ const examples = [...blocks(), ...examplesOfApi()]
     return { name: `${page} ${index}`, page, file: named ?? `example-${index}`, text };
   });
 
-let folder: string;
+const folder = folderOfSuite();
 /** The complaints of the compiler about the examples. */
 let complaints: string;
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'boundary-bench-examples-'));
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(PACKAGE, join(folder, 'node_modules/boundary-bench'));
   const compilerOptions = {
@@ -96,8 +95,6 @@ beforeAll(() => {
   const compiler = [join(dirname(manifest), bin.tsc), '-p', folder];
   complaints = spawnSync(process.execPath, compiler, { encoding: 'utf8' }).stdout;
 });
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function write(name: string, text: string): void {
   writeFileSync(join(folder, name), text);

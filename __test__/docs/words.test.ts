@@ -15,7 +15,7 @@ it.each(['README.md', 'package.json', 'docs/glossary.md', 'docs/quick-start.md',
 
 it('a client from npm that is a native addon is marked so, by its name', () => {
   const nameOf = (variant: string, side: 'js' | 'rust' = 'js'): string => variantOf({ side, variant });
-  expect(nameOf('@duckdb/node-api vectors')).toBe('@duckdb/node-api vectors (native)');
+  expect(nameOf('@duckdb/node-bindings, columns')).toBe('@duckdb/node-bindings, columns (native)');
   expect(nameOf('@valkey/valkey-glide Batch')).toBe('@valkey/valkey-glide Batch (native)');
   expect([nameOf('ioredis'), nameOf('crate nodejs-polars', 'rust')]).toEqual(['ioredis', 'crate nodejs-polars']);
 });

@@ -1,8 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { kvFamily } from '../../src/families/kv/family.js';
 import { measurementsFamily } from '../../src/families/measurements/family.js';
@@ -13,6 +12,7 @@ import type { RunRequest } from '../../src/runner/run-config.js';
 import { run } from '../../src/runner/run.js';
 import { builtMain, spawnCli } from '../cli/spawn-cli.js';
 import { lacks } from '../needs.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 const exampleOf = (name: string): string => fileURLToPath(new URL(`../../examples/${name}`, import.meta.url));
 const EXAMPLE = exampleOf('kv-client.mjs');
@@ -20,8 +20,7 @@ const EXAMPLE = exampleOf('kv-client.mjs');
 /** The sizes of the families of requests. */
 const REQUESTS = { connections: [2], batch: [1, 16], operations: 200 };
 
-const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-client-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = folderOfSuite();
 
 /** The cells of a user's client, measured by one small sample. */
 async function measure(family: string, client: string, name: string, ...filters: string[]): Promise<RunRecord[]> {

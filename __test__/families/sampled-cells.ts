@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 
 import { verifyChecksum } from '../../src/families/verify-checksum.js';
-import type { OpenFamily, PlannedCell, Stopwatch } from '../../src/families/workload.js';
+import type { OpenCell, OpenFamily, PlannedCell, Stopwatch } from '../../src/families/workload.js';
 
 /** A stopwatch that measures nothing, for samples of requests. */
 export const stopwatch: Stopwatch = {
@@ -13,10 +13,11 @@ export const stopwatch: Stopwatch = {
   apart: (_work, execute) => execute(),
 };
 
-/** Opens one cell after the other, checks two samples of each and each answer, then closes the family; `afterwards` follows each cell. */
-export async function sampleCells(
+/** Opens one cell after the other for some work, then closes the family; `afterwards` follows each cell. */
+export async function openCells<Planned extends PlannedCell>(
   family: OpenFamily,
-  cells: readonly PlannedCell[],
+  cells: readonly Planned[],
+  work: (cell: OpenCell, id: string, planned: Planned) => Promise<void>,
   afterwards: (id: string) => Promise<void> = async () => {},
 ): Promise<void> {
   try {
@@ -24,12 +25,7 @@ export async function sampleCells(
       const { id } = planned.cell;
       const cell = await family.openCell(planned);
       try {
-        for (let sample = 0; sample < 2; sample += 1) {
-          const repeats = cell.repeats === true ? sample + 1 : undefined;
-          const checksum = await cell.sample(stopwatch, new AbortController().signal, repeats);
-          expect(() => verifyChecksum(checksum, cell.expected), id).not.toThrow();
-        }
-        await cell.verify?.(stopwatch, new AbortController().signal);
+        await work(cell, id, planned);
       } finally {
         await cell.close();
       }
@@ -38,4 +34,21 @@ export async function sampleCells(
   } finally {
     await family.close();
   }
+}
+
+/** Checks two samples of each cell and each answer; `afterwards` follows each cell. */
+export async function sampleCells(
+  family: OpenFamily,
+  cells: readonly PlannedCell[],
+  afterwards?: (id: string) => Promise<void>,
+): Promise<void> {
+  const { signal } = new AbortController();
+  const sample = async (cell: OpenCell, id: string): Promise<void> => {
+    for (let number = 0; number < 2; number += 1) {
+      const checksum = await cell.sample(stopwatch, signal, cell.repeats === true ? number + 1 : undefined);
+      expect(() => verifyChecksum(checksum, cell.expected), id).not.toThrow();
+    }
+    await cell.verify?.(stopwatch, signal);
+  };
+  await openCells(family, cells, sample, afterwards);
 }

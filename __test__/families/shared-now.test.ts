@@ -1,11 +1,11 @@
 /** The clock that worker threads share with the thread that starts them, in each runtime that is installed. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { findRuntime } from '../../src/host/runtimes.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 const CLOCK = new URL('../../dist/families/shared-now.js', import.meta.url).href;
 
@@ -29,8 +29,7 @@ if (isMainThread) {
 }
 `;
 
-const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-clock-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = folderOfSuite();
 
 const installed = ['bun', 'deno', 'node@22', 'node@26'].filter((name) => 'program' in findRuntime(name));
 

@@ -1,20 +1,16 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type FitnessCheck, checkFitness } from '../../src/host/fitness.js';
 import { type Noise, probeNoise } from '../../src/host/noise-probe.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 const { signal } = new AbortController();
 
 let root: string;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(os.tmpdir(), 'boundary-bench-fitness-'));
-});
-
-afterEach(async () => {
-  await rm(root, { recursive: true, force: true });
+  root = folderOfTest();
 });
 
 async function files(contents: Readonly<Record<string, string>>): Promise<void> {

@@ -1,24 +1,21 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { cgroupLimits, cgroupState } from '../../src/host/cgroup.js';
 import { hostContext } from '../../src/host/machine.js';
 import { runContext } from '../../src/host/provenance.js';
 import { gitState } from '../../src/host/source-state.js';
 import { checkOf } from '../../src/records/run-file.js';
 import { lacks } from '../needs.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 let root: string;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(os.tmpdir(), 'boundary-bench-host-'));
-});
-
-afterEach(async () => {
-  await rm(root, { recursive: true, force: true });
+  root = folderOfTest();
 });
 
 /** Writes a tree of files below `root`, as `/proc` and `/sys` would show them. */

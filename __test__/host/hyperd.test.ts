@@ -1,15 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
@@ -17,17 +7,17 @@ import { findHyperd, hyperdAt, hyperdCache, hyperdWheel } from '../../src/host/h
 import { installHyperd } from '../../src/host/install-hyperd.js';
 import { spawnCli, builtMain } from '../cli/spawn-cli.js';
 import { lacks } from '../needs.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'boundary-bench-setup-'));
+  folder = folderOfTest();
   vi.stubEnv('BOUNDARY_BENCH_CACHE', join(folder, 'cache'));
   vi.stubEnv('HYPERD_PATH', '');
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true });
 });
 
 /** Writes an executable shell script. */

@@ -1,20 +1,19 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 
 import { installRuntime } from '../../src/host/install-runtime.js';
 import { findRuntime, runtimePackage } from '../../src/host/runtimes.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'boundary-bench-runtimes-'));
+  folder = folderOfTest();
   vi.stubEnv('BOUNDARY_BENCH_CACHE', join(folder, 'cache'));
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true });
 });
 
 /** An npm that writes down what it is asked for, and installs a program that prints a version, or does nothing. */

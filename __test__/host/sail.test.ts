@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
@@ -8,18 +7,18 @@ import { installSail } from '../../src/host/install-sail.js';
 import { SAIL_PACKAGE, findSail, sailCache } from '../../src/host/sail.js';
 import { builtMain, spawnCli } from '../cli/spawn-cli.js';
 import { lacks } from '../needs.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'boundary-bench-setup-'));
+  folder = folderOfTest();
   // A quote and a space, which the program of the cache must stand.
   vi.stubEnv('BOUNDARY_BENCH_CACHE', join(folder, "the cache's"));
   vi.stubEnv('SAIL_PATH', '');
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true });
 });
 
 const { name, version } = SAIL_PACKAGE;

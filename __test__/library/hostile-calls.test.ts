@@ -2,15 +2,24 @@
  * Every function, constructor and method of the package is called with values that it does not expect: each call is refused by a
  * `BoundaryError` with a code of its own, or gives a result. Nothing throws anything else, crashes or hangs.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import * as bench from '../../src/bench.js';
 import * as library from '../../src/index.js';
 import { sampleRun } from '../records/sample-run.js';
-import { type Entries, hostileTests, hostileValues, membersOf, none, problemOf, settle } from './hostile-values.js';
+import {
+  type Entries,
+  hostileTests,
+  hostileValues,
+  membersOf,
+  method,
+  none,
+  problemOf,
+  settle,
+} from './hostile-values.js';
+import { errorWith } from '../error-with.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 /** The names of all functions that are called here, by which the last tests find those that are missing. */
 const called = new Set<string>();
@@ -153,7 +162,7 @@ describe('pure functions and codecs', () => {
       bench.defineWorkload as (...args: never[]) => unknown,
     ],
   };
-  hostileTests(Object.keys(entries), () => entries);
+  hostileTests(entries);
   for (const name of Object.keys(entries)) called.add(name);
 
   test('run and the reports refuse what is no object of options, and no run', async () => {
@@ -184,10 +193,7 @@ describe('pure functions and codecs', () => {
     'apiKeys',
   ])('run refuses a wrong value of %s', async (name) => {
     for (const value of [null, 5, 'a\ud800', Symbol('odd'), new Map(), [5]]) {
-      await expect(bench.run({ rows: -1, [name]: value })).rejects.toMatchObject({
-        code: 'BB_INVALID_ARGUMENT',
-        message: expect.stringContaining(name) as string,
-      });
+      await expect(bench.run({ rows: -1, [name]: value })).rejects.toThrow(errorWith('BB_INVALID_ARGUMENT', name));
     }
   });
   for (const name of ['run', 'renderRunMarkdown', 'renderRunTerminal']) called.add(name);
@@ -205,7 +211,7 @@ describe('engines', () => {
   let statement: library.PreparedStatement;
   let pool: library.ConnectionPool;
   let chunk: library.ColumnarChunk;
-  const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
+  const folder = folderOfSuite();
   const sql = 'SELECT 1 AS i, $1::INT AS p';
   const query = (): unknown[] => [
     'SELECT $1::INT AS p',
@@ -230,7 +236,6 @@ describe('engines', () => {
     await connection.close();
     await memory.close();
     process.chdir(before);
-    rmSync(folder, { recursive: true });
   });
 
   const inserting = (use: (inserter: library.RowInserter, ...args: never[]) => unknown) =>
@@ -238,38 +243,38 @@ describe('engines', () => {
       await using inserter = new RowInserter(memory, table);
       await use(inserter, ...args);
     }) as (...args: never[]) => unknown;
-  const entries = (): Entries => ({
+  const entries: Entries = {
     connect: [() => ['memory:'], library.connect],
     attach: [() => [connection.share()], library.attach],
     createPool: [
       () => ['memory:', { max: 2, min: 0, acquireTimeoutMs: 1000, idleTimeoutMs: 1000, checkAfterMs: 10 }],
       library.createPool,
     ],
-    'Connection.createTable': [() => [table, { mode: 'replace' }], memory.createTable.bind(memory)],
-    'Connection.describeTable': [() => ['t'], connection.describeTable.bind(connection)],
-    'Connection.listTables': [none, connection.listTables.bind(connection)],
-    'Connection.dropTable': [() => ['none'], connection.dropTable.bind(connection)],
+    'Connection.createTable': [() => [table, { mode: 'replace' }], method(() => memory, 'createTable')],
+    'Connection.describeTable': [() => ['t'], method(() => connection, 'describeTable')],
+    'Connection.listTables': [none, method(() => connection, 'listTables')],
+    'Connection.dropTable': [() => ['none'], method(() => connection, 'dropTable')],
     'Connection.execute': [
       () => ['SELECT $1::INT', { parameters: [1], timeoutMs: 10_000, signal: signal() }],
-      connection.execute.bind(connection),
+      method(() => connection, 'execute'),
     ],
-    'Connection.executeQuery': [query, connection.executeQuery.bind(connection)],
-    'Connection.executeQueryStream': [query, connection.executeQueryStream.bind(connection)],
-    'Connection.executeQueryColumnar': [query, connection.executeQueryColumnar.bind(connection)],
-    'Connection.executeQueryToArrow': [query, connection.executeQueryToArrow.bind(connection)],
-    'Connection.prepare': [() => [sql, { timeoutMs: 10_000, signal: signal() }], connection.prepare.bind(connection)],
-    'Connection.share': [none, connection.share.bind(connection)],
+    'Connection.executeQuery': [query, method(() => connection, 'executeQuery')],
+    'Connection.executeQueryStream': [query, method(() => connection, 'executeQueryStream')],
+    'Connection.executeQueryColumnar': [query, method(() => connection, 'executeQueryColumnar')],
+    'Connection.executeQueryToArrow': [query, method(() => connection, 'executeQueryToArrow')],
+    'Connection.prepare': [() => [sql, { timeoutMs: 10_000, signal: signal() }], method(() => connection, 'prepare')],
+    'Connection.share': [none, method(() => connection, 'share')],
     'Connection.close': [none, async () => (await library.connect('memory:')).close()],
     'PreparedStatement.execute': [
       () => [[1], { timeoutMs: 10_000, signal: signal() }],
-      statement.execute.bind(statement),
+      method(() => statement, 'execute'),
     ],
-    'PreparedStatement.executeQuery': [run, statement.executeQuery.bind(statement)],
-    'PreparedStatement.executeQueryStream': [run, statement.executeQueryStream.bind(statement)],
-    'PreparedStatement.executeQueryColumnar': [run, statement.executeQueryColumnar.bind(statement)],
-    'PreparedStatement.executeQueryToArrow': [run, statement.executeQueryToArrow.bind(statement)],
+    'PreparedStatement.executeQuery': [run, method(() => statement, 'executeQuery')],
+    'PreparedStatement.executeQueryStream': [run, method(() => statement, 'executeQueryStream')],
+    'PreparedStatement.executeQueryColumnar': [run, method(() => statement, 'executeQueryColumnar')],
+    'PreparedStatement.executeQueryToArrow': [run, method(() => statement, 'executeQueryToArrow')],
     'PreparedStatement.close': [none, async () => (await connection.prepare(sql)).close()],
-    'ConnectionPool.acquire': [() => [{ timeoutMs: 10_000, signal: signal() }], pool.acquire.bind(pool)],
+    'ConnectionPool.acquire': [() => [{ timeoutMs: 10_000, signal: signal() }], method(() => pool, 'acquire')],
     'ConnectionPool.use': [
       () => [() => 1, { timeoutMs: 10_000, signal: signal() }],
       // An error of the caller's function is the caller's.
@@ -335,31 +340,9 @@ describe('engines', () => {
     'ShardStore.inMemory': [none, library.ShardStore.inMemory],
     'ShardStore.open': [() => [join(folder, 'shard'), 0, 1], library.ShardStore.open],
     'ShardStore.close': [none, () => library.ShardStore.inMemory().close()],
-  });
-  const entryNames = [
-    'connect attach createPool RowInserter ArrowInserter',
-    'Connection.createTable Connection.describeTable Connection.listTables Connection.dropTable Connection.execute',
-    'Connection.executeQuery Connection.executeQueryStream Connection.executeQueryColumnar Connection.executeQueryToArrow',
-    'Connection.prepare Connection.share Connection.close PreparedStatement.execute PreparedStatement.executeQuery',
-    'PreparedStatement.executeQueryStream PreparedStatement.executeQueryColumnar PreparedStatement.executeQueryToArrow',
-    'PreparedStatement.close ConnectionPool.acquire ConnectionPool.use ConnectionPool.close PooledConnection.discard',
-    'RowInserter.addRow RowInserter.addRows RowInserter.addColumns RowInserter.writer RowInserter.drain',
-    'RowInserter.execute RowInserter.abort ArrowInserter.insert ArrowInserter.drain ArrowInserter.execute',
-    'ArrowInserter.abort ColumnarChunk.column ColumnarChunk.validity ColumnarChunk.nullCount ColumnarChunk.values',
-    'ColumnarChunk.offsets ColumnarChunk.row ColumnarChunk.rows ColumnarChunk.release',
-    'RowStream.columns RowStream.chunks RowStream.cursor ColumnarStream.columns',
-    'ShardStore.inMemory ShardStore.open ShardStore.close',
-  ].flatMap((line) => line.split(' '));
-  hostileTests(
-    [
-      ...entryNames,
-      'RowInserter.addRow of an array',
-      'RowInserter.addColumns with validity',
-      'RowInserter.addColumns with offsets',
-    ],
-    entries,
-  );
-  for (const name of entryNames) called.add(name);
+  };
+  hostileTests(entries);
+  for (const name of Object.keys(entries)) called.add(name);
 
   test('no function of an engine is left out', () => {
     const live = { Connection: connection, PreparedStatement: statement, ConnectionPool: pool, ColumnarChunk: chunk };

@@ -1,19 +1,18 @@
 /** The error if there is no addon, or one that can't be loaded. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import { addonError, platformName } from '../../src/addon-error.js';
 import { addonPath } from '../../src/addon.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 const CAUSE = new Error('Cannot find native binding.', { cause: new Error('libc.so: too old\nRequire stack: ...') });
 
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'boundary-bench-addon-'));
+  root = folderOfTest();
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
 function said(platform: string): Record<string, unknown> {
   const { code, message, hint, cause } = addonError(CAUSE, { root, platform });

@@ -1,16 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import type { Run } from '../../src/records/record.js';
 import { builtMain, spawnCli } from '../cli/spawn-cli.js';
+import { folderOfSuite } from '../temporary-folder.js';
 
 const FILE = fileURLToPath(new URL('../families/own/sum.bench.mjs', import.meta.url));
 
-const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-profile-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = folderOfSuite();
 
 it('profiles each cell after its measurement, and links the files', async () => {
   const words = ['run', FILE, '--workload', 'sum.10000', '--side', 'js', '--lane', '*thrice', '--out', 'out'];

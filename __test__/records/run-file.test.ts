@@ -1,8 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   type Cell,
   type CostModel,
@@ -15,6 +14,7 @@ import { comparedAnew } from '../../src/compare/comparisons.js';
 import { BoundaryError } from '../../src/errors.js';
 import { parseRun, readRun, serializeRun } from '../../src/records/run-file.js';
 import { completed, network, sampleRun } from './sample-run.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 const schema = JSON.parse(await readFile(new URL('../../schema/run.schema.json', import.meta.url), 'utf8'));
 const isValid = new Ajv2020({ allErrors: true, strict: true, strictRequired: false }).compile(schema);
@@ -369,8 +369,7 @@ test.each([
 });
 
 test('reads a file, or says why it cannot', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
+  const directory = folderOfTest();
   const path = join(directory, 'run.json');
   await expect(readRun(path)).rejects.toMatchObject({ name: 'BoundaryError', code: 'BB_RESULT_FILE_UNREADABLE' });
   await writeFile(path, serializeRun(sampleRun()));

@@ -103,7 +103,7 @@ test('a whole run as Markdown', () => {
 
     ## Engine: apache-arrow
 
-    - query.full_scan on apache-arrow: the only way from Node: apache-arrow column loop (200 M rows/s); the addon's executeQueryColumnar on memory: no difference shown, since one of the two is too short to measure, 0.42× (0.40–0.43); Rust on memory (sync column slices): no difference shown, since one of the two is too short to measure, 0.83× (0.80–0.86).
+    - query.full_scan on apache-arrow: the only way from Node: apache-arrow column loop (200 M rows/s); the addon's executeQueryColumnar on memory: no verdict, since one of the two is too short to measure, 0.42× (0.40–0.43); Rust on memory (sync column slices): no verdict, since one of the two is too short to measure, 0.83× (0.80–0.86).
 
     | Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |

@@ -39,9 +39,8 @@ test('one line a workload', () => {
     - query.full_scan on memory: the only way from Node: executeQueryColumnar (83.3 M rows/s); Rust (sync column slices)
       would be 2.0× (1.9–2.1) that.
     - query.full_scan on apache-arrow: the only way from Node: apache-arrow column loop (200 M rows/s); the addon's
-      executeQueryColumnar on memory: no difference shown, since one of the two is too short to measure, 0.42× (0.40–0.43);
-      Rust on memory (sync column slices): no difference shown, since one of the two is too short to measure, 0.83×
-      (0.80–0.86).
+      executeQueryColumnar on memory: no verdict, since one of the two is too short to measure, 0.42× (0.40–0.43); Rust on
+      memory (sync column slices): no verdict, since one of the two is too short to measure, 0.83× (0.80–0.86).
     - mget on redis, 4 connections, in batches: the only way from Node: client.mget, batch 110 (2.20 M/s, closed-loop p99
       24.2 µs).
 
@@ -84,10 +83,10 @@ test('a narrow terminal gets the rates before the factors', () => {
     - query.full_scan on memory: the only way from Node: executeQueryColumnar (83.3
       M rows/s); Rust (sync column slices) would be 2.0× (1.9–2.1) that.
     - query.full_scan on apache-arrow: the only way from Node: apache-arrow column
-      loop (200 M rows/s); the addon's executeQueryColumnar on memory: no difference
-      shown, since one of the two is too short to measure, 0.42× (0.40–0.43); Rust
-      on memory (sync column slices): no difference shown, since one of the two is
-      too short to measure, 0.83× (0.80–0.86).
+      loop (200 M rows/s); the addon's executeQueryColumnar on memory: no verdict,
+      since one of the two is too short to measure, 0.42× (0.40–0.43); Rust on
+      memory (sync column slices): no verdict, since one of the two is too short to
+      measure, 0.83× (0.80–0.86).
     - mget on redis, 4 connections, in batches: the only way from Node: client.mget,
       batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 

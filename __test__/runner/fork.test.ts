@@ -1,13 +1,13 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { Family } from '../../src/families/workload.js';
 import type { CompletedRecord, RunRecord } from '../../src/records/record.js';
 import { readLog } from '../../src/records/run-log.js';
 import type { RunEvent } from '../../src/runner/events.js';
 import { type RunOptions, run } from '../../src/runner/run.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
 const TYPED_BACK = 'sums/sum.typed/backwards/js/arrays/w1';
@@ -15,10 +15,8 @@ const TYPED_BACK = 'sums/sum.typed/backwards/js/arrays/w1';
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
+  folder = folderOfTest();
 });
-
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** The family as its module exports it to forks: it knows what is broken, and its forks write down what they are. */
 async function forkedSums(broken: Readonly<Record<string, string>> = {}): Promise<Family> {

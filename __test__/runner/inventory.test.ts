@@ -1,22 +1,21 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Family, PlannedCell } from '../../src/families/workload.js';
 import { runtimePackage } from '../../src/host/runtimes.js';
 import { inventoryOf } from '../../src/runner/inventory.js';
 import { sumFamily } from './sum-family.mjs';
+import { folderOfTest } from '../temporary-folder.js';
 
 let cache: string;
 
 beforeEach(async () => {
-  cache = await mkdtemp(join(tmpdir(), 'boundary-bench-inventory-'));
+  cache = folderOfTest();
   vi.stubEnv('BOUNDARY_BENCH_CACHE', cache);
 });
 
 afterEach(async () => {
   vi.unstubAllEnvs();
-  await rm(cache, { recursive: true, force: true });
 });
 
 it('is what the families plan, and the reasons for which they skip it', async () => {

@@ -5,9 +5,8 @@ import { type Cell, itemsOf } from '../../src/records/record.js';
 import { run } from '../../src/runner/run.js';
 import { requireWork } from '../../src/runner/nothing-measured.js';
 import { sumFamily } from './sum-family.mjs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { folderOfTest } from '../temporary-folder.js';
 
 const planned = (cell: Partial<Cell>): PlannedCell => ({
   cell: {
@@ -44,7 +43,7 @@ describe('a cell of Node', () => {
   });
 
   it('that leaves its rows out is found by a run', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
+    const folder = folderOfTest();
     const sums = sumFamily();
     const empty = {
       ...sums,
@@ -61,12 +60,9 @@ describe('a cell of Node', () => {
         }),
       }),
     };
-    try {
-      const options = { rows: 100_000, forks: 1, samples: 1, timeBudgetSeconds: 0.01, workers: [1] };
-      const { run: finished } = await run({ families: [empty], directory: join(folder, 'out'), ...options });
-      expect(finished.records[0]).toMatchObject({ outcome: 'failed', error: { code: 'BB_NOTHING_MEASURED' } });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+
+    const options = { rows: 100_000, forks: 1, samples: 1, timeBudgetSeconds: 0.01, workers: [1] };
+    const { run: finished } = await run({ families: [empty], directory: join(folder, 'out'), ...options });
+    expect(finished.records[0]).toMatchObject({ outcome: 'failed', error: { code: 'BB_NOTHING_MEASURED' } });
   });
 });

@@ -1,5 +1,5 @@
-import { mkdtemp, readdir, readlink, realpath, rm, symlink } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { readdir, readlink, symlink } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startOfProcess } from '../../src/host/process-start.js';
@@ -7,19 +7,19 @@ import { type ForkRecord, readLog } from '../../src/records/run-log.js';
 import { RunDirectory } from '../../src/runner/run-directory.js';
 import { LOCK, RunLock } from '../../src/runner/run-lock.js';
 import { sampleRun } from '../records/sample-run.js';
+import { folderOfTest } from '../temporary-folder.js';
 
 let folder: string;
 let before: string;
 
 beforeEach(async () => {
   before = process.cwd();
-  folder = await realpath(await mkdtemp(join(tmpdir(), 'boundary-bench-directory-')));
+  folder = folderOfTest();
   process.chdir(folder);
 });
 
 afterEach(async () => {
   process.chdir(before);
-  await rm(folder, { recursive: true, force: true });
 });
 
 describe('a run without a directory', () => {

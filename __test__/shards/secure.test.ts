@@ -5,6 +5,7 @@ import { ShardClient } from '../../src/index.js';
 import { GrpcShards } from '../../src/clients/grpc-js.js';
 import { enginesWithKey } from '../../src/families/requests/target-server.js';
 import { ShardServers } from './shard-process.js';
+import { failureOf } from '../error-with.js';
 
 const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
 const ROWS = 5000;
@@ -55,10 +56,7 @@ describe('shards that ask for a key', () => {
       () => ShardClient.connect(servers.urls, { apiKey: wrong }),
       () => ShardClient.connect(servers.urls.map((url) => withKey(url, wrong))),
     ]) {
-      const error = await refused().then(
-        () => expect.fail('it must be refused'),
-        (thrown: unknown) => thrown,
-      );
+      const error = await failureOf(refused());
       expect(error).toMatchObject({ code: 'BB_CONNECTION' });
       expect(String(error)).toMatch(/X-API-KEY is missing|bad API key/);
       expect(String(error)).not.toContain('tttt');

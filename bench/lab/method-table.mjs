@@ -15,6 +15,8 @@ export function methodTable(results) {
       '>3% found',
       '>10% found',
       '>Twice found',
+      '>By CPU time: equal, wrong',
+      '>By CPU time: 10% found',
       '>Bimodal: wrong',
       'Warming up',
       'Empty',
@@ -27,10 +29,18 @@ export function methodTable(results) {
 
 function rowOf(runs) {
   const all = (kind) => runs.flatMap(({ found }) => found[kind]);
-  const of = (kind, ...outcomes) => {
-    const each = all(kind);
-    return `${each.filter(({ outcome }) => outcomes.includes(outcome)).length} of ${each.length}`;
-  };
+  const count = (verdicts, wanted) =>
+    `${verdicts.filter((verdict) => wanted.includes(verdict)).length} of ${verdicts.length}`;
+  const of = (kind, ...wanted) =>
+    count(
+      all(kind).map(({ outcome }) => outcome),
+      wanted,
+    );
+  const byCpu = (kind, ...wanted) =>
+    count(
+      all(kind).flatMap((found) => found.byCpu ?? []),
+      wanted,
+    );
   const widths = all('equal').flatMap(({ width }) => width ?? []);
   return [
     runs[0].machine,
@@ -41,6 +51,8 @@ function rowOf(runs) {
     of('plus 3 %', 'faster'),
     of('plus 10 %', 'faster'),
     of('times 2', 'faster'),
+    byCpu('equal', 'faster', 'slower'),
+    byCpu('plus 10 %', 'faster'),
     of('bimodal', 'faster', 'slower'),
     words(all('warming')),
     words(all('empty')),

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { priorsOf, rateRatio, riskOf } from '../../dist/compare/rate-ratio.js';
+import { cpuRatio, priorsOf, rateRatio, riskOf } from '../../dist/compare/rate-ratio.js';
 import { run } from '../../dist/runner/run.js';
 import { DEFAULT_MARGIN, verdictOf } from '../../dist/stats/ratio-interval.js';
 import { KINDS, methodFamily } from './method-family.mjs';
@@ -85,7 +85,12 @@ async function measure({ options, plan, how }) {
         if (record.noVerdict !== undefined) return { outcome: record.noVerdict };
         // The rate of the reference divided by the rate of the cell: above 1, the cell is slower.
         const interval = rateRatio(reference, record, { ...how, priors });
-        return { outcome: verdictOf(interval, DEFAULT_MARGIN), width: Math.log(interval.high / interval.low) };
+        const byCpu = cpuRatio(reference, record, { ...how, priors });
+        return {
+          outcome: verdictOf(interval, DEFAULT_MARGIN),
+          byCpu: byCpu && verdictOf(byCpu, DEFAULT_MARGIN),
+          width: Math.log(interval.high / interval.low),
+        };
       }),
     ]);
     const processes = new Set(

@@ -181,7 +181,7 @@ function choiceText(taken: Taken, margin: number): string {
 function closeText(best: CompletedRecord, { record, judged }: Rival, margin: number): string {
   if (isOpen(judged)) {
     const ways = `${named(best)} or ${named(record)}`;
-    return `no difference shown: ${ways}${whyOpen(judged)}, ${formatFactorInterval(judged)}${byCpuTime(judged.cpu, margin)}`;
+    return `${openWord(judged)}: ${ways}${whyOpen(judged)}, ${formatFactorInterval(judged)}${byCpuTime(judged.cpu, margin)}`;
   }
   const factor = `at ${formatFactorInterval(judged)}`;
   if (isStay(best)) return `stay in JavaScript: ${named(best)} is as fast as ${rivalName(record, best)}, ${factor}`;
@@ -218,7 +218,12 @@ function isOpen({ verdict }: Judged): boolean {
 
 /** The text of a way that is not shown to be faster than the one before. */
 function openText(subject: string, judged: Judged): string {
-  return `${subject}: no difference shown${whyOpen(judged)}, ${formatFactorInterval(judged)}`;
+  return `${subject}: ${openWord(judged)}${whyOpen(judged)}, ${formatFactorInterval(judged)}`;
+}
+
+/** The verdict in words. Samples of one process give none, whatever they show. */
+function openWord({ noVerdict }: Judged): string {
+  return noVerdict === undefined ? 'no difference shown' : 'no verdict';
 }
 
 /** The reason why a comparison is inconclusive, if more processes would not change that. */

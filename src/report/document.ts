@@ -201,7 +201,7 @@ function plainText(text: string): string {
 }
 
 /** The names of the npm packages that are compared. An `@` in front of other names may call somebody. */
-const PACKAGE = 'duckdb/node-api|grpc/grpc-js|redis/client|uwdata/flechette|valkey/valkey-glide';
+const PACKAGE = 'duckdb/node-(?:api|bindings)|grpc/grpc-js|redis/client|uwdata/flechette|valkey/valkey-glide';
 
 /** The places where GitHub would call somebody, or link a number or an address. */
 const CALLS_OR_LINKS = new RegExp(

@@ -1,5 +1,5 @@
 /** The other clients from npm of the side `js`, by the packages in their variants: native addons of others, or JavaScript. */
-const NATIVE = /@duckdb\/node-api|@valkey\/valkey-glide|hyperdb-api-node|nodejs-polars/;
+const NATIVE = /@duckdb\/node-|@valkey\/valkey-glide|hyperdb-api-node|nodejs-polars/;
 const JAVASCRIPT =
   /ioredis|@redis\/client|mysql2|mariadb|undici|@grpc\/grpc-js|apache-arrow|flechette|msgpackr|sorted-btree|sql-parser|sql-ast-parser|JavaScript|DataView/;
 

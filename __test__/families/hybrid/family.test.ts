@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { crossing } from '../../../src/crossing-addon.js';
 import { ShardClient } from '../../../src/index.js';
@@ -11,7 +8,8 @@ import type { HybridValues } from '../../../src/families/hybrid/options.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import type { RequestValues } from '../../../src/families/requests/options.js';
 import type { FamilyOptions, PlannedCell } from '../../../src/families/workload.js';
-import { sampleCells, stopwatch } from '../sampled-cells.js';
+import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 const { signal } = new AbortController();
 
@@ -77,53 +75,42 @@ describe('the hybrid family', () => {
     );
     const clients = new Set(cells.map(({ cell: { side }, client }) => `${side} ${client ?? ''}`));
     expect(clients).toEqual(new Set(['rust ', 'rust tonic', 'napi ', 'js grpc-js']));
-    const family = await hybridFamily.open(options, cells);
-    try {
-      const key = keyOf(0, 10_000);
-      for (const planned of cells) {
-        const cell = await family.openCell(planned);
-        await using client = await ShardClient.connect(shards.urls);
-        const row = packedRows([key]);
-        await cell.verify!(stopwatch, signal);
-        // Another quantity and another price.
-        row[2] = 99;
-        row[4] = 0x40f00000;
-        await client.putMany(new Uint8Array(row.buffer));
-        await expect(cell.verify!(stopwatch, signal), planned.cell.id).rejects.toMatchObject({
-          code: 'BB_CHECKSUM_MISMATCH',
-        });
-        await client.putMany(new Uint8Array(packedRows([key]).buffer));
-        await cell.close();
-      }
-    } finally {
-      await family.close();
-      await shards.stop();
-    }
+    const key = keyOf(0, 10_000);
+    const right = new Uint8Array(packedRows([key]).buffer);
+    await openCells(await hybridFamily.open(options, cells), cells, async (cell, id) => {
+      await using client = await ShardClient.connect(shards.urls);
+      const row = packedRows([key]);
+      await cell.verify!(stopwatch, signal);
+      // Another quantity and another price.
+      row[2] = 99;
+      row[4] = 0x40f00000;
+      await client.putMany(new Uint8Array(row.buffer));
+      await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
+      await client.putMany(right);
+    });
+    await shards.stop();
   }, 120_000);
 
   it('uses the rows on the disk again, and says if they are others', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'bb-hybrid-'));
+    const folder = folderOfTest();
     const options = { ...SMALL, dataDir: folder };
-    try {
-      const isScan = ({ cell }: PlannedCell): boolean => cell.workload === 'scan' && cell.side !== 'js';
-      const again = { ...options, skipPopulate: true };
-      // Each cell has a process of its own in a run, and one process at a time opens a store.
-      for (const each of [options, again]) {
-        const cells = hybridFamily.plan(each).filter(isScan);
-        for (const side of ['rust', 'napi'])
-          await runAll(
-            cells.filter(({ cell }) => cell.side === side),
-            each,
-          );
-      }
-      const smaller = { ...again, scale: 1 / 75_000 };
-      const other = hybridFamily.plan(smaller).filter(isScan);
-      const family = await hybridFamily.open(smaller, other);
-      await expect(family.openCell(other[0]!)).rejects.toThrow('the rows of another population');
-      await family.close();
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
+
+    const isScan = ({ cell }: PlannedCell): boolean => cell.workload === 'scan' && cell.side !== 'js';
+    const again = { ...options, skipPopulate: true };
+    // Each cell has a process of its own in a run, and one process at a time opens a store.
+    for (const each of [options, again]) {
+      const cells = hybridFamily.plan(each).filter(isScan);
+      for (const side of ['rust', 'napi'])
+        await runAll(
+          cells.filter(({ cell }) => cell.side === side),
+          each,
+        );
     }
+    const smaller = { ...again, scale: 1 / 75_000 };
+    const other = hybridFamily.plan(smaller).filter(isScan);
+    const family = await hybridFamily.open(smaller, other);
+    await expect(family.openCell(other[0]!)).rejects.toThrow('the rows of another population');
+    await family.close();
   }, 300_000);
 
   it('delays what goes through gRPC', async () => {
@@ -138,24 +125,19 @@ describe('the hybrid family', () => {
     expect(network!.plain.p50).toBeGreaterThan(0);
     expect(network!.delayed.p50).toBeGreaterThanOrEqual(10_000_000);
     expect(network!.delayed.p99).toBeGreaterThanOrEqual(network!.delayed.p50);
-    for (const planned of cells) {
-      const cell = await family.openCell(planned);
+    await openCells(family, cells, async (cell) => {
       const started = performance.now();
       expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
       // Twenty round trips of 10 ms.
       expect(performance.now() - started).toBeGreaterThanOrEqual(200);
-      await cell.close();
-    }
-    await family.close();
+    });
   }, 120_000);
 
   it('ends a sample that is aborted', async () => {
     const planned = hybridFamily.plan(SMALL).find(({ cell }) => cell.id.includes('scan/call/napi/shards/grpc'))!;
-    const family = await hybridFamily.open(SMALL, [planned as PlannedRequests]);
-    const cell = await family.openCell(planned);
-    await expect(cell.sample(stopwatch, AbortSignal.abort())).rejects.toMatchObject({ code: 'BB_ABORTED' });
-    expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
-    await cell.close();
-    await family.close();
+    await openCells(await hybridFamily.open(SMALL, [planned]), [planned], async (cell) => {
+      await expect(cell.sample(stopwatch, AbortSignal.abort())).rejects.toMatchObject({ code: 'BB_ABORTED' });
+      expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
+    });
   }, 120_000);
 });

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import { ingestFamily } from '../../../src/families/ingest/family.js';
 import type { OpenFamily } from '../../../src/families/workload.js';
-import { CheckedStopwatch } from '../measurements/checked-stopwatch.js';
+import { CheckedStopwatch, checkCell } from '../measurements/checked-stopwatch.js';
 
 const OPTIONS = { rows: 3000, workers: 1, engines: {}, operations: 2500, connections: [2] };
 const CELLS = ingestFamily.plan(OPTIONS);
@@ -50,15 +49,5 @@ test('every stage runs in Rust and through the addon, and codecs in JavaScript, 
 });
 
 test.each(CELLS.map((planned) => [planned.cell.id, planned] as const))('%s', async (_, planned) => {
-  const cell = await family.openCell(planned);
-  try {
-    for (let sample = 0; sample < 2; sample += 1) {
-      const stopwatch = new LoadStopwatch();
-      verifyChecksum(await cell.sample(stopwatch, new AbortController().signal), cell.expected);
-      expect(stopwatch.seconds).toBeGreaterThan(0);
-    }
-    await cell.verify!(new LoadStopwatch(), new AbortController().signal);
-  } finally {
-    await cell.close();
-  }
+  await expect(checkCell(family, planned, () => new LoadStopwatch())).resolves.toBeUndefined();
 });

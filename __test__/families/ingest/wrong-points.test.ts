@@ -10,7 +10,7 @@ import { matrix } from '../../../src/families/ingest/matrix.js';
 import { openStageCell } from '../../../src/families/ingest/stages.js';
 import { openTarget, type TargetServer } from '../../../src/families/requests/target-server.js';
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
-import { stopwatch } from '../sampled-cells.js';
+import { openCells, stopwatch } from '../sampled-cells.js';
 
 const { signal } = new AbortController();
 const MISMATCH = { code: 'BB_CHECKSUM_MISMATCH' };
@@ -141,21 +141,13 @@ describe('a server', () => {
       };
       const cells = ingestFamily.plan(options).filter(({ cell }) => cell.workload.startsWith('soak_'));
       expect(cells.length).toBe(9);
-      const family = await ingestFamily.open(options, cells);
-      try {
-        for (const planned of cells) {
-          const { id } = planned.cell;
-          const cell = await family.openCell(planned);
-          spoil = () => {};
-          await cell.verify!(stopwatch, signal);
-          spoil = MISTAKES[what]!;
-          verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
-          await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject(MISMATCH);
-          await cell.close();
-        }
-      } finally {
-        await family.close();
-      }
+      await openCells(await ingestFamily.open(options, cells), cells, async (cell, id) => {
+        spoil = () => {};
+        await cell.verify!(stopwatch, signal);
+        spoil = MISTAKES[what]!;
+        verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
+        await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject(MISMATCH);
+      });
     },
     120_000,
   );

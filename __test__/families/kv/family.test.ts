@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import { KvClient } from '../../../src/index.js';
+import type { KvClient } from '../../../src/index.js';
 import { kvFamily } from '../../../src/families/kv/family.js';
 import { expectedOf, KvSums, valueOf } from '../../../src/families/kv/keys.js';
 import type { PlannedCell } from '../../../src/families/workload.js';
 import { parseKvUrl } from '../../../src/clients/js-kv-client.js';
-import { connectMasters, startRedis, startRedisCluster } from '../../redis-server.js';
+import { connectMasters, redisOfSuite, startRedisCluster } from '../../redis-server.js';
 import { lacks } from '../../needs.js';
-import { sampleCells, stopwatch } from '../sampled-cells.js';
+import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
 
 /** The cells of the engine that is measured if none is named. */
 function onOneServer<P extends PlannedCell>(cells: readonly P[]): readonly P[] {
@@ -54,9 +54,7 @@ test('node-redis is measured without being asked for, and development has it', (
 });
 
 describe.skipIf(lacks('redis'))('the kv family', () => {
-  let server: Awaited<ReturnType<typeof startRedis>>;
-  beforeAll(async () => void (server = await startRedis()));
-  afterAll(() => server.stop());
+  const redis = redisOfSuite();
 
   const spoiled = {
     'two keys have exchanged their values': async (client: KvClient, keys: string[]) => {
@@ -78,7 +76,7 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
     const options = {
       rows: 0,
       workers: 1,
-      engines: { redis: server.url },
+      engines: { redis: redis.url },
       operations: 100,
       connections: [2],
       batch: [1, 8],
@@ -86,22 +84,13 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
     const cells = onOneServer(kvFamily.plan(options)).filter(
       ({ cell }) => cell.workload === 'get' || cell.workload === 'mget',
     );
-    const family = await kvFamily.open(options, cells);
-    await using client = await KvClient.connect(server.url);
     const { signal } = new AbortController();
-    try {
-      for (const planned of cells) {
-        const cell = await family.openCell(planned);
-        const { id } = planned.cell;
-        const keys = (await client.pipeline().command('KEYS', '*').execute()).value(0) as unknown[];
-        await spoiled[what](client, keys.map(String).toSorted());
-        expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
-        await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
-        await cell.close();
-      }
-    } finally {
-      await family.close();
-    }
+    await openCells(await kvFamily.open(options, cells), cells, async (cell, id) => {
+      const keys = (await redis.client.pipeline().command('KEYS', '*').execute()).value(0) as unknown[];
+      await spoiled[what](redis.client, keys.map(String).toSorted());
+      expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
+      await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
+    });
     expect(cells.length).toBeGreaterThan(8);
   });
 
@@ -109,7 +98,7 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
     const options = {
       rows: 0,
       workers: 1,
-      engines: { redis: server.url },
+      engines: { redis: redis.url },
       operations: 700,
       connections: [1, 3],
       batch: [1, 64],
@@ -120,8 +109,7 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
     const lanes = cells.filter(({ cell }) => cell.side === 'napi').map(({ cell }) => cell.lane);
     expect(new Set(lanes)).toEqual(new Set(['call', 'call-async', 'call-blocking', 'batch']));
     const family = await kvFamily.open(options, cells);
-    await using admin = await KvClient.connect(server.url);
-    const size = async (): Promise<unknown> => (await admin.pipeline().command('DBSIZE').execute()).value(0);
+    const size = async (): Promise<unknown> => (await redis.client.pipeline().command('DBSIZE').execute()).value(0);
     const opened = cells.filter(({ skip }) => skip === undefined);
     await sampleCells(family, opened, async (id) => expect({ id, keys: await size() }).toEqual({ id, keys: 0 }));
   }, 300_000);
@@ -130,23 +118,20 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
     const options = {
       rows: 0,
       workers: 1,
-      engines: { redis: server.url },
+      engines: { redis: redis.url },
       operations: 50,
       connections: [1],
       batch: [1],
     };
-    const planned = kvFamily.plan(options).find(({ cell }) => cell.side === 'napi' && cell.workload === 'get')!;
-    const family = await kvFamily.open(options, [planned]);
-    const cell = await family.openCell(planned);
-    await using admin = await KvClient.connect(server.url);
-    const keys = (await admin.pipeline().command('KEYS', '*').execute()).value(0) as string[];
-    expect(keys).toHaveLength(50);
-    await admin.set(keys[0]!, valueOf(77));
-    expect(await cell.sample(stopwatch, new AbortController().signal)).not.toEqual(cell.expected);
-    const aborted = cell.sample(stopwatch, AbortSignal.abort());
-    await expect(aborted).rejects.toMatchObject({ code: 'BB_ABORTED' });
-    await cell.close();
-    await family.close();
+    const planned = kvFamily.plan(options).filter(({ cell }) => cell.side === 'napi' && cell.workload === 'get');
+    await openCells(await kvFamily.open(options, planned), planned.slice(0, 1), async (cell) => {
+      const keys = (await redis.client.pipeline().command('KEYS', '*').execute()).value(0) as string[];
+      expect(keys).toHaveLength(50);
+      await redis.client.set(keys[0]!, valueOf(77));
+      expect(await cell.sample(stopwatch, new AbortController().signal)).not.toEqual(cell.expected);
+      const aborted = cell.sample(stopwatch, AbortSignal.abort());
+      await expect(aborted).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    });
   });
 });
 

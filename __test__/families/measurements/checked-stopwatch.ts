@@ -1,6 +1,7 @@
+import { expect } from 'vitest';
+
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
-import type { planMeasurements } from '../../../src/families/measurements/plan.js';
-import type { OpenFamily, Stopwatch } from '../../../src/families/workload.js';
+import type { OpenFamily, PlannedCell, Stopwatch } from '../../../src/families/workload.js';
 
 /** A stopwatch that checks its use: starts and stops in pairs, or plausible times. */
 export class CheckedStopwatch implements Stopwatch {
@@ -41,18 +42,34 @@ export class CheckedStopwatch implements Stopwatch {
 /** Opens the cell, takes two samples, checks them, and has each row checked. */
 export async function checkCell(
   family: OpenFamily,
-  planned: ReturnType<typeof planMeasurements>[number],
+  planned: PlannedCell,
+  newStopwatch: () => CheckedStopwatch = () => new CheckedStopwatch(),
 ): Promise<void> {
   const cell = await family.openCell(planned);
+  const { signal } = new AbortController();
   try {
     for (let sample = 0; sample < 2; sample += 1) {
-      const stopwatch = new CheckedStopwatch();
-      verifyChecksum(await cell.sample(stopwatch, new AbortController().signal), cell.expected);
+      const stopwatch = newStopwatch();
+      verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
       if (stopwatch.isRunning || stopwatch.seconds <= 0) throw new Error('the stopwatch was not stopped');
     }
     if (cell.verify === undefined) throw new Error('the cell can not check its rows');
-    await cell.verify(new CheckedStopwatch(), new AbortController().signal);
+    await cell.verify(newStopwatch(), signal);
   } finally {
     await cell.close();
   }
 }
+
+/** Expects the server of each cell to refuse its inserts. */
+export async function expectRefused(family: OpenFamily, refused: readonly PlannedCell[]): Promise<void> {
+  expect(refused.length).toBeGreaterThan(0);
+  for (const planned of refused) {
+    await expect(checkCell(family, planned), planned.cell.id).rejects.toMatchObject({
+      code: 'BB_UNSUPPORTED',
+      message: 'do_put_statement_ingest has no default implementation',
+    });
+  }
+}
+
+/** Whether a server answers the inserts of a cell with a refusal. */
+export const isRefused = ({ cell }: PlannedCell): boolean => cell.engine === 'sail' && cell.workload === 'insert.bulk';

@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import type { Connection } from '../../../src/library/engine/connection.js';
 import { ConnectedEngine } from '../../../src/families/measurements/connected-engine.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 /** The connections made so far, with their URIs. */
 const connected: { uri: string; connection: Connection }[] = [];
@@ -75,20 +75,16 @@ describe('an engine with transports', () => {
   });
 
   it('keeps the database that the URI names', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'connected-engine-'));
-    try {
-      const file = join(folder, 'mine.hyper');
-      const engine = await ConnectedEngine.open('hyper', `hyper:${file}`);
-      await engine.over('grpc-sync');
-      await engine.close();
-      expect(connected.map(({ uri }) => uri)).toEqual([
-        `hyper:${file}?transport=tcp`,
-        `hyper:${file}?transport=grpc-sync`,
-      ]);
-      expect(existsSync(file)).toBe(true);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const folder = folderOfTest();
+    const file = join(folder, 'mine.hyper');
+    const engine = await ConnectedEngine.open('hyper', `hyper:${file}`);
+    await engine.over('grpc-sync');
+    await engine.close();
+    expect(connected.map(({ uri }) => uri)).toEqual([
+      `hyper:${file}?transport=tcp`,
+      `hyper:${file}?transport=grpc-sync`,
+    ]);
+    expect(existsSync(file)).toBe(true);
   });
 });
 

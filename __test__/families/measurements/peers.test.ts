@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
@@ -9,6 +8,7 @@ import { PEERS } from '../../../src/families/measurements/peers.js';
 import { planMeasurements } from '../../../src/families/measurements/plan.js';
 import type { OpenFamily } from '../../../src/families/workload.js';
 import { checkCell } from './checked-stopwatch.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 const options = { rows: 140_011, workers: 1, engines: {}, peers: true };
 const cells = planMeasurements(options).filter(({ client = '' }) => client in PEERS);
@@ -64,7 +64,7 @@ describe('whyUnusable', () => {
     ['*', true],
     [undefined, true],
   ])('keeps off packages made for other versions of Node: %s is %s', async (node, isUsable) => {
-    const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-peers-'));
+    const folder = folderOfTest();
     try {
       const fresh = await withPackage(folder, { main: 'index.js', engines: { node } }, '');
       const needs = `some-peer 1.2.3 needs Node.js ${node} (this is ${process.versions.node})`;
@@ -73,7 +73,6 @@ describe('whyUnusable', () => {
       expect(fresh.loadPackage('some-peer')).toEqual({});
     } finally {
       vi.restoreAllMocks();
-      rmSync(folder, { recursive: true });
     }
   });
 
@@ -82,7 +81,7 @@ describe('whyUnusable', () => {
     ['2.2', '2.17', false],
   ])('looks up in an addon which glibc it needs: %s and %s', async (first, second, isTooNew) => {
     const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
-    const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-peers-'));
+    const folder = folderOfTest();
     try {
       const names = `\0GLIBC_${first}\0GLIBC_${second}\0`;
       const fresh = await withPackage(folder, { main: 'addon.node', engines: { node: '>=9999' } }, names);
@@ -93,7 +92,6 @@ describe('whyUnusable', () => {
       expect(fresh.whyUnusable('some-peer')).toBe(isSaid ? needs + glibc : needs);
     } finally {
       vi.restoreAllMocks();
-      rmSync(folder, { recursive: true });
     }
   });
 });

@@ -1,25 +1,21 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { engineLanes, matrix } from '../../../src/families/measurements/matrix.js';
 import { planMeasurements } from '../../../src/families/measurements/plan.js';
+import { folderOfSuite } from '../../temporary-folder.js';
 
 const ids = (rows: number, workers: number): string[] => planMeasurements({ rows, workers }).map(({ cell }) => cell.id);
 
 /** The path of a file instead of `hyperd`. It need not run: plans only check that it exists. */
-let hyperd: string;
+const hyperd = join(folderOfSuite(), 'hyperd');
 
 beforeAll(() => {
-  hyperd = join(mkdtempSync(join(tmpdir(), 'hyperd-')), 'hyperd');
   writeFileSync(hyperd, '');
   vi.stubEnv('HYPERD_PATH', hyperd);
 });
-afterAll(() => {
-  vi.unstubAllEnvs();
-  rmSync(join(hyperd, '..'), { recursive: true });
-});
+afterAll(() => void vi.unstubAllEnvs());
 
 describe('the plan of the family', () => {
   it('has each cell once, with ids that do not depend on the rows', () => {

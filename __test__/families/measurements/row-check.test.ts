@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { connect } from '../../../src/library/engine/connection.js';
 import { RowInserter } from '../../../src/library/engine/row-inserter.js';
@@ -13,7 +11,9 @@ import { rowCheckOf } from '../../../src/families/measurements/row-check.js';
 import { ColumnBatch, newColumns } from '../../../src/families/measurements/rows.js';
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import type { MeasurementColumns } from '../../../src/clients/measurement-table.js';
+import { openCells } from '../sampled-cells.js';
 import { CheckedStopwatch } from './checked-stopwatch.js';
+import { folderOfSuite } from '../../temporary-folder.js';
 
 const ROWS = 1000;
 
@@ -97,11 +97,7 @@ describe('the check of rows', () => {
 });
 
 describe('a cell whose table is broken', () => {
-  let folder = '';
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = folderOfSuite();
 
   /** A file of the embedded engine with the table that queries read, broken. */
   async function brokenFile(name: string): Promise<string> {
@@ -123,24 +119,14 @@ describe('a cell whose table is broken', () => {
     const cells = planMeasurements(options).filter(
       ({ cell }) => cell.engine === 'embedded' && cell.side !== 'js' && cell.workload === 'query.full_scan',
     );
-    const family = await measurementsFamily.open(options, cells);
     const { signal } = new AbortController();
-    try {
-      for (const planned of cells) {
-        const cell = await family.openCell(planned);
-        try {
-          // The sums are right, which is why they are not enough.
-          verifyChecksum(await cell.sample(new CheckedStopwatch(), signal), cell.expected);
-          await expect(cell.verify!(new CheckedStopwatch(), signal), planned.cell.id).rejects.toMatchObject({
-            code: 'BB_CHECKSUM_MISMATCH',
-          });
-        } finally {
-          await cell.close();
-        }
-      }
-    } finally {
-      await family.close();
-    }
+    await openCells(await measurementsFamily.open(options, cells), cells, async (cell, id) => {
+      // The sums are right, which is why they are not enough.
+      verifyChecksum(await cell.sample(new CheckedStopwatch(), signal), cell.expected);
+      await expect(cell.verify!(new CheckedStopwatch(), signal), id).rejects.toMatchObject({
+        code: 'BB_CHECKSUM_MISMATCH',
+      });
+    });
     expect(cells.length).toBeGreaterThan(10);
   });
 });

@@ -1,8 +1,7 @@
-import fs, { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import fs from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 
 import { loadOwn, wordsOf } from '../../../src/cli/own-files.js';
 import { type OwnWorkload, workload } from '../../../src/families/own/workload.js';
@@ -10,11 +9,11 @@ import { program } from '../../../src/families/own/program.js';
 import type { CompletedRecord, RunRecord } from '../../../src/records/record.js';
 import { readRun } from '../../../src/records/run-file.js';
 import { run } from '../../../src/run.js';
+import { folderOfSuite } from '../../temporary-folder.js';
 
 const FILE = fileURLToPath(new URL('sum.bench.mjs', import.meta.url));
 
-const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-own-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = folderOfSuite();
 
 describe('a workload of the user', () => {
   const js = (value: number): number => value;

@@ -1,25 +1,20 @@
 /** Servers that the user names are reached once, before anything is measured. */
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { loadFamilies } from '../../../src/families/registry.js';
 import { openTarget, type ServerKind } from '../../../src/families/requests/target-server.js';
 import { run, type RunOptions } from '../../../src/runner/run.js';
 import { lacks } from '../../needs.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 vi.setConfig({ testTimeout: 60_000 });
 
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'boundary-bench-reach-'));
-});
-
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true });
+  folder = folderOfTest();
 });
 
 /** The error with which a run ends before it has measured anything. */

@@ -18,6 +18,7 @@ import { kvFamily } from '../../../src/families/kv/family.js';
 import { KvClient } from '../../../src/index.js';
 import { lacks } from '../../needs.js';
 import { startRedis, startRedisCluster } from '../../redis-server.js';
+import { failureOf } from '../../error-with.js';
 
 describe('targetUrl', () => {
   it('takes the option and no variable, and neither for a private server', () => {
@@ -170,10 +171,7 @@ describe('a server that refuses', () => {
     ['rest', 'http://:geheim@127.0.0.1:1'],
     ['ingest', 'ftp://:geheim@127.0.0.1:1'],
   ] as const)('is an error without the password: %s %s', async (kind, url) => {
-    const error = await openTarget(kind, { [kind]: url }).then(
-      () => undefined,
-      (thrown: unknown) => thrown,
-    );
+    const error = await failureOf(openTarget(kind, { [kind]: url }));
     expect(error).toMatchObject({ code: expect.stringMatching(/^BB_/) });
     expect(String(error)).not.toContain('geheim');
   });

@@ -11,7 +11,7 @@ import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import type { Stopwatch } from '../../../src/families/workload.js';
 import type { Checksum } from '../../../src/records/record.js';
 import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
-import { sampleCells, stopwatch } from '../sampled-cells.js';
+import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
 
 const { signal } = new AbortController();
 
@@ -181,14 +181,12 @@ describe('the rest family', () => {
         .plan(options)
         .find(({ cell }) => cell.workload === 'pkread.two_servers' && cell.side === side)!;
       const counted = async (second: { readonly restUrl2?: string }): Promise<boolean> => {
-        const family = await restFamily.open({ ...options, ...second }, [planned]);
-        const cell = await family.openCell(planned);
         let isCounted = false;
         const addRequests: Stopwatch['addRequests'] = ({ serverCpuUserSeconds: user }) =>
           (isCounted = user !== undefined);
-        expect(await cell.sample({ ...stopwatch, addRequests }, signal)).toEqual(cell.expected);
-        await cell.close();
-        await family.close();
+        await openCells(await restFamily.open({ ...options, ...second }, [planned]), [planned], async (cell) =>
+          expect(await cell.sample({ ...stopwatch, addRequests }, signal)).toEqual(cell.expected),
+        );
         return isCounted;
       };
       // The second one is the user's, whose process nobody knows.
@@ -211,24 +209,20 @@ describe('the rest family', () => {
       const planned = restFamily
         .plan({ ...options, rate: 1e6 })
         .find(({ cell }) => cell.workload === 'pkread' && cell.lane === 'call' && cell.side === side)!;
-      const family = await restFamily.open(options, [planned]);
-      const cell = await family.openCell(planned);
       let late: LatencyHistogram | undefined;
       let [startedAt, seconds] = [0, 0];
-      await cell.sample(
-        {
-          ...stopwatch,
-          start: () => (startedAt = performance.now()),
-          stop: () => (seconds = (performance.now() - startedAt) / 1000),
-          add: (timing) => ({ seconds } = timing),
-          addRequests: ({ latency }) => (late = LatencyHistogram.fromBase64(latency!)),
-        },
-        signal,
-      );
-      await cell.close();
+      const timing: Stopwatch = {
+        ...stopwatch,
+        start: () => (startedAt = performance.now()),
+        stop: () => (seconds = (performance.now() - startedAt) / 1000),
+        add: (timing) => ({ seconds } = timing),
+        addRequests: ({ latency }) => (late = LatencyHistogram.fromBase64(latency!)),
+      };
+      await openCells(await restFamily.open(options, [planned]), [planned], async (cell) => {
+        await cell.sample(timing, signal);
+      });
       // All requests are due at once, so the last one waits for all others, whatever disturbs them.
       expect(late!.quantile(1) / 1e9).toBeGreaterThan(seconds / 2);
-      await family.close();
     },
   );
 
@@ -243,11 +237,9 @@ describe('the rest family', () => {
         await expect(family.openCell(planned)).rejects.toThrow('--api-key');
         await family.close();
         const url = guarded.url.replace('://', `://:${key}@`);
-        const allowed = await restFamily.open({ ...options, engines: { rest: url } }, []);
-        const cell = await allowed.openCell(planned);
-        expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
-        await cell.close();
-        await allowed.close();
+        await openCells(await restFamily.open({ ...options, engines: { rest: url } }, []), [planned], async (cell) =>
+          expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected),
+        );
       }
     } finally {
       await guarded.close();

@@ -8,7 +8,8 @@ import { httpAddress } from '../../../src/families/requests/http-address.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import { openTarget } from '../../../src/families/requests/target-server.js';
 import { restFamily } from '../../../src/families/rest/family.js';
-import { stopwatch } from '../sampled-cells.js';
+import { openCells, stopwatch } from '../sampled-cells.js';
+import { failureOf } from '../../error-with.js';
 
 const { signal } = new AbortController();
 const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
@@ -46,28 +47,20 @@ describe('a server behind TLS with a certificate of its own', () => {
       );
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
     const family = await restFamily.open(options, cells);
-    try {
-      expect((await family.versions())['rest']).toContain('boundary-bench');
-      const isRefused = ({ client }: PlannedRequests): boolean => client === 'reqwest';
-      for (const planned of (cells as PlannedRequests[]).filter(isRefused)) {
-        await expect(family.openCell(planned)).rejects.toMatchObject({ code: 'BB_UNSUPPORTED' });
-      }
-      for (const planned of (cells as PlannedRequests[]).filter((each) => !isRefused(each))) {
-        const cell = await family.openCell(planned);
-        expect(await cell.sample(stopwatch, signal), planned.cell.id).toMatchObject({ rows: cell.expected.rows });
-        await cell.close();
-      }
-    } finally {
-      await family.close();
+    expect((await family.versions())['rest']).toContain('boundary-bench');
+    const isRefused = ({ client }: PlannedRequests): boolean => client === 'reqwest';
+    for (const planned of (cells as PlannedRequests[]).filter(isRefused)) {
+      await expect(family.openCell(planned)).rejects.toMatchObject({ code: 'BB_UNSUPPORTED' });
     }
+    const taken = (cells as PlannedRequests[]).filter((each) => !isRefused(each));
+    await openCells(family, taken, async (cell, id) =>
+      expect(await cell.sample(stopwatch, signal), id).toMatchObject({ rows: cell.expected.rows }),
+    );
   }, 120_000);
 
   it('is refused if its certificate is not trusted, and no error has the key', async () => {
     for (const wrong of [url, `${url}/?tls-ca=${encodeURIComponent(file('none.pem'))}`]) {
-      const error = await openTarget('rest', { rest: wrong }).then(
-        () => expect.fail('it must fail'),
-        (thrown: unknown) => thrown,
-      );
+      const error = await failureOf(openTarget('rest', { rest: wrong }));
       expect(error).toMatchObject({ code: expect.stringMatching(/^BB_/) });
       expect(String(error)).not.toContain('ssss');
     }

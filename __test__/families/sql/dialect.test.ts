@@ -9,12 +9,13 @@ import { mariadb } from '../../../src/clients/mariadb.js';
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
+import type { OpenCell } from '../../../src/families/workload.js';
 import { run, type RunResult } from '../../../src/runner/run.js';
 import type { CellFilters } from '../../../src/runner/filters.js';
 import { type PartialMysql, startPartialMysql } from '../../library/sql/partial-mysql.js';
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
-import { sampleCells, stopwatch } from '../sampled-cells.js';
+import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
 
 /** Workloads with every kind of parameter and table of the family. */
 const WORKLOADS: ReadonlySet<string> = new Set(['insert', 'insert_multi_values', 'select_pk', 'oltp_point_select']);
@@ -110,11 +111,9 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
         skip === undefined,
     );
     expect(cells.length).toBeGreaterThan(10);
-    const family = await sqlFamily.open(options, cells);
     await using admin = await SqlClient.connect(inDatabase(real.url, 'boundary_bench'));
     const left = server.leftOpen();
-    for (const planned of cells) {
-      const cell = await family.openCell(planned);
+    const failing = async (cell: OpenCell, id: string, planned: PlannedRequests): Promise<void> => {
       const [named] = (await admin.query('SHOW TABLES')).rows();
       const table = Object.values(named!)[0] as string;
       // The third statement of a transaction, or row of a sample, is refused.
@@ -123,11 +122,11 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
         `CREATE TRIGGER refused BEFORE ${refused} ON ${table} FOR EACH ROW ` +
           `IF ${refused === 'INSERT' ? 'NEW.id = 3' : "USER() <> ''"} THEN SIGNAL SQLSTATE '45000'; END IF`,
       );
-      await expect(cell.sample(stopwatch, new AbortController().signal), planned.cell.id).rejects.toMatchObject({});
-      await cell.close();
-      expect(server.leftOpen() - left, planned.cell.id).toBe(0);
-    }
-    await family.close();
+      await expect(cell.sample(stopwatch, new AbortController().signal), id).rejects.toMatchObject({});
+    };
+    await openCells(await sqlFamily.open(options, cells), cells, failing, async (id) =>
+      expect(server.leftOpen() - left, id).toBe(0),
+    );
   }, 300_000);
 
   test('a table that is not as it was filled is filled again before its cell begins', async () => {

@@ -1,17 +1,16 @@
-import { mkdtemp, readdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import { SqlClient } from '../../../src/index.js';
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { parseSqlUrl } from '../../../src/clients/js-sql-client.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
 import { run } from '../../../src/runner/run.js';
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
-import { startDatabase, startMysql } from '../../mysql-server.js';
+import { mysqlOfSuite } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
-import { sampleCells, stopwatch } from '../sampled-cells.js';
+import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 test('URLs are taken apart for clients that do not read all of them', () => {
   expect(parseSqlUrl('mysql://localhost')).toMatchObject({ host: 'localhost', port: 3306, user: '', tls: 'off' });
@@ -34,38 +33,36 @@ test('URLs are taken apart for clients that do not read all of them', () => {
 });
 
 describe.skipIf(lacks('mysql'))('the sql family', () => {
-  let server: Awaited<ReturnType<typeof startMysql>>;
-  let url: string;
-  beforeAll(async () => {
-    ({ server, url } = await startDatabase());
-  }, 60_000);
-  afterAll(() => server?.stop());
+  const mysql = mysqlOfSuite({ int64: 'number' });
+
+  /** The table of the cell that is open. */
+  const tableOfCell = async (): Promise<string> => {
+    const [named] = (await mysql.client.query('SHOW TABLES')).rows();
+    return Object.values(named!)[0] as string;
+  };
 
   test('each cell that reads notices that two rows have exchanged their texts', async () => {
-    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, connections: [2], batch: [1, 8] };
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines: { mysql: mysql.url },
+      operations: 50,
+      connections: [2],
+      batch: [1, 8],
+    };
     const cells = sqlFamily
       .plan(options)
       .filter(({ cell }) => cell.driver === undefined && ['select_pk', 'oltp_point_select'].includes(cell.workload));
-    const family = await sqlFamily.open(options, cells);
-    await using admin = await SqlClient.connect(url);
     const { signal } = new AbortController();
-    try {
-      for (const planned of cells) {
-        const { id, workload } = planned.cell;
-        const cell = await family.openCell(planned);
-        const [named] = (await admin.query('SHOW TABLES')).rows();
-        const column = workload === 'select_pk' ? 'name' : 'c';
-        // The first two keys that are read.
-        const pair = '(a.id = 1 AND b.id = 7920) OR (a.id = 7920 AND b.id = 1)';
-        const table = Object.values(named!)[0] as string;
-        await admin.query(`UPDATE ${table} a JOIN ${table} b ON ${pair} SET a.${column} = b.${column}`);
-        verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
-        await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
-        await cell.close();
-      }
-    } finally {
-      await family.close();
-    }
+    await openCells(await sqlFamily.open(options, cells), cells, async (cell, id, planned) => {
+      const column = planned.cell.workload === 'select_pk' ? 'name' : 'c';
+      // The first two keys that are read.
+      const pair = '(a.id = 1 AND b.id = 7920) OR (a.id = 7920 AND b.id = 1)';
+      const table = await tableOfCell();
+      await mysql.client.query(`UPDATE ${table} a JOIN ${table} b ON ${pair} SET a.${column} = b.${column}`);
+      verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
+      await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
+    });
     expect(cells.length).toBeGreaterThan(8);
   }, 120_000);
 
@@ -79,27 +76,23 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   test.each(Object.entries(triggers))(
     'each cell of %s notices rows that were stored wrongly',
     async (name, trigger) => {
-      const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, connections: [1], batch: [1, 8] };
+      const options = {
+        rows: 0,
+        workers: 1,
+        engines: { mysql: mysql.url },
+        operations: 50,
+        connections: [1],
+        batch: [1, 8],
+      };
       const cells = sqlFamily.plan(options).filter(({ cell }) => cell.workload === name && cell.driver === undefined);
       expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
-      const family = await sqlFamily.open(options, cells);
-      await using admin = await SqlClient.connect(url);
       const { signal } = new AbortController();
-      try {
-        for (const planned of cells) {
-          const { id } = planned.cell;
-          const cell = await family.openCell(planned);
-          const [named] = (await admin.query('SHOW TABLES')).rows();
-          await cell.verify!(stopwatch, signal);
-          const table = Object.values(named!)[0] as string;
-          await admin.query(`CREATE TRIGGER wrong BEFORE ${trigger.replace('{table}', table)}`);
-          verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
-          await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
-          await cell.close();
-        }
-      } finally {
-        await family.close();
-      }
+      await openCells(await sqlFamily.open(options, cells), cells, async (cell, id) => {
+        await cell.verify!(stopwatch, signal);
+        await mysql.client.query(`CREATE TRIGGER wrong BEFORE ${trigger.replace('{table}', await tableOfCell())}`);
+        verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
+        await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
+      });
     },
     120_000,
   );
@@ -108,7 +101,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
     const options = {
       rows: 0,
       workers: 1,
-      engines: { mysql: url },
+      engines: { mysql: mysql.url },
       operations: 50,
       connections: [3],
       batch: [1, 8],
@@ -119,10 +112,9 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
     const lanes = cells.filter(({ cell }) => cell.side === 'napi').map(({ cell }) => cell.lane);
     expect(new Set(lanes)).toEqual(new Set(['call', 'call-async', 'call-blocking', 'batch']));
     const family = await sqlFamily.open(options, cells);
-    await using admin = await SqlClient.connect(url, { int64: 'number' });
     const tables = 'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE()';
     const left = async (id: string): Promise<void> =>
-      expect({ id, tables: (await admin.query(tables)).rows() }).toEqual({ id, tables: [] });
+      expect({ id, tables: (await mysql.client.query(tables)).rows() }).toEqual({ id, tables: [] });
     await sampleCells(family, cells, left);
   }, 300_000);
 
@@ -131,12 +123,11 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
     { setting: 'arrays', executed: 3, areArrays: true },
     { setting: 'text', executed: 0, areArrays: false },
   ])('the setting $setting of mysql2 takes effect', async ({ setting, executed, areArrays }) => {
-    await using admin = await SqlClient.connect(url, { int64: 'number' });
     const executions = async (): Promise<number> => {
-      const [row] = (await admin.query("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'")).rows();
+      const [row] = (await mysql.client.query("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'")).rows();
       return Number(row!['Value']);
     };
-    const connection = await mysql2.connect(url, setting);
+    const connection = await mysql2.connect(mysql.url, setting);
     try {
       const before = await executions();
       const request = { sql: 'SELECT ? + 1 AS next', parameters: [41] };
@@ -150,11 +141,17 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   });
 
   test('the cells do their work on a server in the mode ANSI', async () => {
-    await using admin = await SqlClient.connect(url);
-    const [before] = (await admin.query('SELECT @@GLOBAL.sql_mode AS mode')).rows();
-    await admin.query("SET GLOBAL sql_mode = 'ANSI'");
+    const [before] = (await mysql.client.query('SELECT @@GLOBAL.sql_mode AS mode')).rows();
+    await mysql.client.query("SET GLOBAL sql_mode = 'ANSI'");
     try {
-      const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 20, connections: [2], batch: [1] };
+      const options = {
+        rows: 0,
+        workers: 1,
+        engines: { mysql: mysql.url },
+        operations: 20,
+        connections: [2],
+        batch: [1],
+      };
       const cells = sqlFamily
         .plan(options)
         .filter(({ cell, askedBy = [] }) => cell.driver === undefined && !askedBy.includes('lane'))
@@ -162,7 +159,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
       expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
       await sampleCells(await sqlFamily.open(options, cells), cells);
     } finally {
-      await admin.query(`SET GLOBAL sql_mode = '${String(before!['mode'])}'`);
+      await mysql.client.query(`SET GLOBAL sql_mode = '${String(before!['mode'])}'`);
     }
   }, 120_000);
 
@@ -174,14 +171,13 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
     ['no end of a table', 'SELECT, INSERT, UPDATE, DELETE, CREATE, INDEX ON test.*', 'DROP TABLE'],
     ['no deletion', 'SELECT, INSERT, UPDATE, CREATE, DROP, INDEX ON test.*', 'DELETE FROM'],
   ])('a run by a user who may create %s ends before its first cell, by one error', async (name, granted, statement) => {
-    await using admin = await SqlClient.connect(url);
-    await admin.query("CREATE OR REPLACE USER 'lowly'@'%' IDENTIFIED BY 'secret'");
-    await admin.query(`GRANT ${granted} TO 'lowly'@'%'`);
-    const own = new URL(url);
+    await mysql.client.query("CREATE OR REPLACE USER 'lowly'@'%' IDENTIFIED BY 'secret'");
+    await mysql.client.query(`GRANT ${granted} TO 'lowly'@'%'`);
+    const own = new URL(mysql.url);
     own.username = 'lowly';
     own.password = 'secret';
     if (name === 'nothing') own.pathname = '/';
-    const directory = join(await mkdtemp(join(tmpdir(), 'boundary-bench-')), 'out');
+    const directory = join(folderOfTest(), 'out');
     const asked = { families: [sqlFamily], engines: { mysql: own.href }, directory, filters: { workload: ['count'] } };
     await expect(run(asked)).rejects.toMatchObject({
       code: 'BB_SERVER_UNUSABLE',
@@ -189,25 +185,27 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
       hint: expect.stringContaining('Grant the user'),
     });
     await expect(readdir(directory)).rejects.toMatchObject({ code: 'ENOENT' });
-    const tables = await admin.query('SHOW TABLES');
+    const tables = await mysql.client.query('SHOW TABLES');
     expect(tables.rows()).toEqual([]);
   });
 
   test('a row that is missing is seen, a sample can be aborted, and the limits of the server are reported', async () => {
-    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, connections: [1], batch: [1] };
-    const [planned] = sqlFamily
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines: { mysql: mysql.url },
+      operations: 50,
+      connections: [1],
+      batch: [1],
+    };
+    const cells = sqlFamily
       .plan(options)
-      .filter(({ cell }) => cell.side === 'napi' && cell.workload === 'select_pk');
-    const family = await sqlFamily.open(options, [planned!]);
-    const cell = await family.openCell(planned!);
-    await using admin = await SqlClient.connect(url);
-    const [{ name }] = (await admin.query("SHOW TABLES LIKE 'bb%'"))
-      .rows()
-      .map((row) => ({ name: Object.values(row)[0] })) as [{ name: string }];
-    await admin.query(`DELETE FROM ${name} WHERE id = 1`);
-    expect(await cell.sample(stopwatch, new AbortController().signal)).not.toEqual(cell.expected);
-    await expect(cell.sample(stopwatch, AbortSignal.abort())).rejects.toMatchObject({ code: 'BB_ABORTED' });
-    await cell.close();
-    await family.close();
+      .filter(({ cell }) => cell.side === 'napi' && cell.workload === 'select_pk')
+      .slice(0, 1);
+    await openCells(await sqlFamily.open(options, cells), cells, async (cell) => {
+      await mysql.client.query(`DELETE FROM ${await tableOfCell()} WHERE id = 1`);
+      expect(await cell.sample(stopwatch, new AbortController().signal)).not.toEqual(cell.expected);
+      await expect(cell.sample(stopwatch, AbortSignal.abort())).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    });
   });
 });

@@ -5,17 +5,15 @@ import {
   attach,
   connect,
   type Connection,
-  dateFromDays,
-  dateFromMicros,
   LineEncoder,
   RowInserter,
   SqlType,
   TableDefinition,
 } from '../../../src/index.js';
 import type { ColumnsInput } from '../../../src/library/engine/column-sources.js';
-import type { QueryOptions } from '../../../src/library/engine/query-run.js';
 import { detached } from '../../detached.js';
 import { fourBillionHoles } from '../hostile-values.js';
+import { errorWith } from '../../error-with.js';
 
 const table = new TableDefinition('t', [
   { name: 'id', type: SqlType.int(), nullable: false },
@@ -116,9 +114,7 @@ describe('addColumns', () => {
     ['a bad value in a plain array', { note: ['a', 7] }, 'BB_INVALID_VALUE', 'row 1, column "note": 7 is not a string'],
   ])('refuses %s, and goes on', async (_, change, code, message) => {
     const inserter = new RowInserter(connection, table);
-    expect(() => inserter.addColumns({ ...good(), ...change } as ColumnsInput)).toThrow(
-      expect.objectContaining({ name: 'BoundaryError', code, message: expect.stringContaining(message) }),
-    );
+    expect(() => inserter.addColumns({ ...good(), ...change } as ColumnsInput)).toThrow(errorWith(code, message));
     expect(inserter.rowCount).toBe(0);
     inserter.addColumns(good() as ColumnsInput);
     expect(await inserter.execute()).toBe(2);
@@ -131,9 +127,7 @@ describe('addColumns', () => {
   test('refuses what is no object of columns, and a missing column', () => {
     const inserter = new RowInserter(connection, table);
     for (const input of [null, undefined, 5, [], { id: [1] }]) {
-      expect(() => inserter.addColumns(input as unknown as ColumnsInput)).toThrow(
-        expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }),
-      );
+      expect(() => inserter.addColumns(input as unknown as ColumnsInput)).toThrow(errorWith('BB_INVALID_ARGUMENT'));
     }
   });
 
@@ -158,7 +152,7 @@ describe('addColumns', () => {
     const note = Array.from({ length: 24 }, () => 'x');
     Object.defineProperty(note, 3, { get: () => (detached(id), 'y') });
     const columns = { id, flag: new Uint8Array(24), price: new BigInt64Array(48), note };
-    expect(() => inserter.addColumns(columns)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+    expect(() => inserter.addColumns(columns)).toThrow(errorWith('BB_INVALID_ARGUMENT'));
     expect(inserter.rowCount).toBe(0);
     // The same for a getter of the object of columns, and for memory that is sent before the value is read.
     const late = { id: new Int32Array(8), flag: new Uint8Array(8), price: new BigInt64Array(16) };
@@ -184,41 +178,21 @@ test('names and values that are given by an array of four billion holes, or with
   };
   for (const tags of [fourBillionHoles(), byTurns, endless]) {
     const make = (): unknown => new LineEncoder({ measurement: 'm', tags: tags as never, field: 'f' });
-    expect(make).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+    expect(make).toThrow(errorWith('BB_INVALID_ARGUMENT'));
   }
 });
 
 test('addRows refuses what is not iterable', () => {
   const inserter = new RowInserter(connection, table);
   for (const rows of [null, undefined, 5, {}]) {
-    expect(() => inserter.addRows(rows as unknown as [])).toThrow(
-      expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }),
-    );
+    expect(() => inserter.addRows(rows as unknown as [])).toThrow(errorWith('BB_INVALID_ARGUMENT'));
   }
 });
 
-test.each([0, -1, 1.5, Number.NaN, 2 ** 40, '8'])('batchRows %s is refused', async (batchRows) => {
-  const options = { batchRows } as unknown as QueryOptions;
-  const expected = { code: 'BB_INVALID_ARGUMENT' };
-  expect(() => new RowInserter(connection, table, options as { batchRows: number })).toThrow(
-    expect.objectContaining(expected),
-  );
-  await expect(connection.executeQuery('SELECT id FROM t', options)).rejects.toMatchObject(expected);
-  expect(() => connection.executeQueryStream('SELECT id FROM t', options)).toThrow(expect.objectContaining(expected));
-  await expect(connection.executeQueryToArrow('SELECT id FROM t', options)).rejects.toMatchObject(expected);
-});
-
-test('queries that are no strings, and options of other kinds, are refused', async () => {
+test('queries that are no strings, and URIs and handles of no engine, are refused', async () => {
   const expected = { name: 'BoundaryError', code: 'BB_INVALID_ARGUMENT' };
   await expect(connection.executeQuery(5 as unknown as string)).rejects.toMatchObject(expected);
   await expect(connection.execute(undefined as unknown as string)).rejects.toMatchObject(expected);
-  await expect(connection.executeQuery('SELECT id FROM t', { int64: 'float' as 'number' })).rejects.toMatchObject(
-    expected,
-  );
-  await expect(connection.executeQuery('SELECT id FROM t', { signal: {} as AbortSignal })).rejects.toMatchObject(
-    expected,
-  );
-  await expect(connection.createTable(table, { mode: 'upsert' as 'create' })).rejects.toMatchObject(expected);
   await expect(connect('nowhere:')).rejects.toMatchObject(expected);
   expect(() => attach('123456')).toThrow(expect.objectContaining(expected));
 });
@@ -260,9 +234,7 @@ test('Arrow bytes that are cut, corrupt or none are refused, and the insert goes
     [[1, 2, 3], 'BB_INVALID_ARGUMENT'],
     [null, 'BB_INVALID_ARGUMENT'],
   ] as const) {
-    expect(() => inserter.insert(given as Uint8Array)).toThrow(
-      expect.objectContaining({ name: 'BoundaryError', code }),
-    );
+    expect(() => inserter.insert(given as Uint8Array)).toThrow(errorWith(code));
   }
   // The bytes are given whole, in two slices, and as an ArrayBuffer.
   inserter.insert(bytes);
@@ -275,14 +247,4 @@ test('Arrow bytes that are cut, corrupt or none are refused, and the insert goes
   cut.insert(bytes.subarray(0, bytes.length - 40));
   await expect(cut.execute()).rejects.toMatchObject({ code: 'BB_INVALID_IPC' });
   expect(await connection.executeQuery('SELECT id FROM t')).toHaveLength(8);
-});
-
-test('days and microseconds as Dates', () => {
-  expect(dateFromDays(-1).toISOString()).toBe('1969-12-31T00:00:00.000Z');
-  expect(dateFromMicros(-1n).toISOString()).toBe('1969-12-31T23:59:59.999Z');
-  expect(dateFromMicros(1_700_000_000_123_999n).getTime()).toBe(1_700_000_000_123);
-  expect(dateFromMicros(-1000).getTime()).toBe(-1);
-  expect(() => dateFromDays(1e9)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
-  expect(() => dateFromMicros(2n ** 62n)).not.toThrow();
-  expect(() => dateFromMicros(2n ** 63n)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
 });

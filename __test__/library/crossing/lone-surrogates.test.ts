@@ -25,9 +25,9 @@ import {
   TableDefinition,
   typed,
 } from '../../../src/index.js';
-import { inDatabase, startMysql } from '../../mysql-server.js';
+import { mysqlOfSuite } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
-import { startRedis } from '../../redis-server.js';
+import { redisOfSuite } from '../../redis-server.js';
 import { type RawServer, startRawServer } from '../http/http-server.js';
 
 /** Texts that are no Unicode: each half of a pair alone, at any place, in a short and in a long text. */
@@ -44,9 +44,8 @@ async function errorOf(call: () => unknown): Promise<unknown> {
 }
 
 /** Expects that each call refuses each text, whether it comes alone or within another. */
-function refusing(calls: () => Record<string, (lone: string) => unknown>, names: readonly string[]): void {
-  test.each(names)('%s', async (name) => {
-    const call = calls()[name]!;
+function refusing(calls: Record<string, (lone: string) => unknown>): void {
+  test.each(Object.entries(calls))('%s', async (_, call) => {
     for (const lone of LONE) {
       expect(await errorOf(() => call(lone)), lone).toMatchObject({
         name: 'BoundaryError',
@@ -84,7 +83,7 @@ describe('engines', () => {
     'a typed parameter': (lone: string) =>
       connection.executeQuery('SELECT $1 AS s', { parameters: [typed(SqlType.text(), lone)] }),
   };
-  refusing(() => calls, Object.keys(calls));
+  refusing(calls);
 
   test('a value of a row is refused as a value', async () => {
     for (const lone of LONE) {
@@ -132,7 +131,7 @@ describe('encoders', () => {
     'the entry of rows': (lone) => new JsonRows(lone, '0'),
   };
   const all = { ...calls, ...others };
-  refusing(() => all, Object.keys(all));
+  refusing(all);
 });
 
 describe('shards', () => {
@@ -142,7 +141,7 @@ describe('shards', () => {
     'a file of certificates': (lone) => ShardClient.connect(['https://localhost:1'], { tlsCa: lone }),
     'a folder': (lone) => ShardStore.open(`/tmp/${lone}`, 0, 1),
   };
-  refusing(() => calls, Object.keys(calls));
+  refusing(calls);
 });
 
 describe('HttpClient', () => {
@@ -172,7 +171,7 @@ describe('HttpClient', () => {
       ]),
     'the path of a stream': (lone) => client.stream({ path: `/${lone}` }),
   };
-  refusing(() => calls, Object.keys(calls));
+  refusing(calls);
 
   test('the client goes on', async () => {
     expect((await client.request({ path: '/on' })).text()).toBe('/on');
@@ -180,71 +179,50 @@ describe('HttpClient', () => {
 });
 
 describe.skipIf(lacks('redis'))('KvClient', () => {
-  let server: Awaited<ReturnType<typeof startRedis>>;
-  let client: KvClient;
-  beforeAll(async () => {
-    server = await startRedis();
-    client = await KvClient.connect(server.url);
-  });
-  afterAll(async () => {
-    await client.close();
-    await server.stop();
-  });
+  const redis = redisOfSuite();
 
   const calls: Record<string, (lone: string) => unknown> = {
     'the URL': (lone) => KvClient.connect(`redis://${lone}@localhost`),
     'a file of certificates': (lone) => KvClient.connect('rediss://localhost', { tlsCa: lone }),
-    get: (lone) => client.get(lone),
-    getText: (lone) => client.getText(lone),
-    'the key of set': (lone) => client.set(lone, 'v'),
-    'the value of set': (lone) => client.set('k', lone),
-    mget: (lone) => client.mget(['a', lone]),
-    'mget of many': (lone) => client.mget([...Array.from({ length: 20 }, (_, index) => `k${index}`), lone]),
-    mset: (lone) => client.mset([['k', lone]]),
-    'a command of a pipeline': (lone) => client.pipeline().command(lone).execute(),
-    'an argument of a pipeline': (lone) => client.pipeline().command('SET', 'k', lone).execute(),
-    'a key of a pipeline': (lone) => client.pipeline().set(lone, 'v').execute(),
+    get: (lone) => redis.client.get(lone),
+    getText: (lone) => redis.client.getText(lone),
+    'the key of set': (lone) => redis.client.set(lone, 'v'),
+    'the value of set': (lone) => redis.client.set('k', lone),
+    mget: (lone) => redis.client.mget(['a', lone]),
+    'mget of many': (lone) => redis.client.mget([...Array.from({ length: 20 }, (_, index) => `k${index}`), lone]),
+    mset: (lone) => redis.client.mset([['k', lone]]),
+    'a command of a pipeline': (lone) => redis.client.pipeline().command(lone).execute(),
+    'an argument of a pipeline': (lone) => redis.client.pipeline().command('SET', 'k', lone).execute(),
+    'a key of a pipeline': (lone) => redis.client.pipeline().set(lone, 'v').execute(),
   };
-  refusing(() => calls, Object.keys(calls));
+  refusing(calls);
 
-  test('nothing was set, and the client goes on', async () => {
-    expect((await client.pipeline().command('DBSIZE').execute()).value(0)).toBe(0);
+  test('nothing was set, and the redis.client goes on', async () => {
+    expect((await redis.client.pipeline().command('DBSIZE').execute()).value(0)).toBe(0);
   });
 });
 
 describe.skipIf(lacks('mysql'))('SqlClient', () => {
-  let server: Awaited<ReturnType<typeof startMysql>>;
-  let client: SqlClient;
-  beforeAll(async () => {
-    server = await startMysql();
-    client = await SqlClient.connect(server.url);
-    await client.query('CREATE DATABASE lone');
-    await client.close();
-    client = await SqlClient.connect(inDatabase(server.url, 'lone'));
-    await client.query('CREATE TABLE t (s TEXT) CHARACTER SET utf8mb4');
-  });
-  afterAll(async () => {
-    await client.close();
-    await server.stop();
-  });
+  const mysql = mysqlOfSuite();
+  beforeAll(() => mysql.client.query('CREATE TABLE t (s TEXT) CHARACTER SET utf8mb4'));
 
   const calls: Record<string, (lone: string) => unknown> = {
     'the URL': (lone) => SqlClient.connect(`mysql://${lone}@localhost`),
     'the file of a key': (lone) => SqlClient.connect('mysql://localhost', { serverPublicKey: lone }),
     'a collation': (lone) => SqlClient.connect('mysql://localhost', { collation: lone as 'utf8mb4_bin' }),
-    query: (lone) => client.query(`INSERT INTO t VALUES ('${lone}')`),
-    execute: (lone) => client.execute(`INSERT INTO t VALUES ('${lone}')`),
-    'a parameter': (lone) => client.execute('INSERT INTO t VALUES (?)', [lone]),
-    prepare: (lone) => client.prepare(`SELECT '${lone}'`),
-    queryMany: (lone) => client.queryMany('INSERT INTO t VALUES (?)', [['a'], [lone]]),
-    run: (lone) => client.run([{ sql: `INSERT INTO t VALUES ('${lone}')` }]),
-    'the table of insertRows': (lone) => client.insertRows(lone, ['s'], [['a']]),
-    'a column of insertRows': (lone) => client.insertRows('t', [lone], [['a']]),
-    'a value of insertRows': (lone) => client.insertRows('t', ['s'], [[lone]]),
+    query: (lone) => mysql.client.query(`INSERT INTO t VALUES ('${lone}')`),
+    execute: (lone) => mysql.client.execute(`INSERT INTO t VALUES ('${lone}')`),
+    'a parameter': (lone) => mysql.client.execute('INSERT INTO t VALUES (?)', [lone]),
+    prepare: (lone) => mysql.client.prepare(`SELECT '${lone}'`),
+    queryMany: (lone) => mysql.client.queryMany('INSERT INTO t VALUES (?)', [['a'], [lone]]),
+    run: (lone) => mysql.client.run([{ sql: `INSERT INTO t VALUES ('${lone}')` }]),
+    'the table of insertRows': (lone) => mysql.client.insertRows(lone, ['s'], [['a']]),
+    'a column of insertRows': (lone) => mysql.client.insertRows('t', [lone], [['a']]),
+    'a value of insertRows': (lone) => mysql.client.insertRows('t', ['s'], [[lone]]),
   };
-  refusing(() => calls, Object.keys(calls));
+  refusing(calls);
 
-  test('nothing was stored, and the client goes on', async () => {
-    expect((await client.query('SELECT COUNT(*) AS n FROM t')).rows()).toEqual([{ n: 0n }]);
+  test('nothing was stored, and the mysql.client goes on', async () => {
+    expect((await mysql.client.query('SELECT COUNT(*) AS n FROM t')).rows()).toEqual([{ n: 0n }]);
   });
 });

@@ -1,20 +1,8 @@
 /** A call that is refused leaves its place to the call behind it, in every queue of calls. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import {
-  createPool,
-  createWorkers,
-  HttpClient,
-  KvClient,
-  ShardClient,
-  ShardStore,
-  SqlClient,
-} from '../../../src/index.js';
-import { startRawServer } from '../http/http-server.js';
+import { createWorkers, KvClient, ShardClient, ShardStore, SqlClient } from '../../../src/index.js';
 import { startScriptedRedis } from '../kv/scripted-redis.js';
 import { startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
@@ -81,38 +69,10 @@ test('the queue of a KvClient goes on behind calls that are refused', async () =
   server.close();
 });
 
-test('the queue of a HttpClient goes on behind requests that are refused', async () => {
-  await using server = await startRawServer(({ answer }) => answer('ok'));
-  const client = new HttpClient(server.url, { connections: 1 });
-  const calls = [
-    client.request({ path: '/first' }),
-    client.request({ path: '/no path' }),
-    client.request({ path: '/', headers: { 'content-length': '7' }, body: 'x' }),
-    client.request({ path: '/last' }),
-  ];
-  const [first, second, , last] = await outcomes(calls);
-  expect([first, second, last]).toEqual(['answered', 'BB_INVALID_ARGUMENT', 'answered']);
-  await client.close();
-});
-
 test('the calls of a ShardClient go on behind one that is refused', async () => {
   await using client = await ShardClient.connect([ShardStore.inMemory()]);
   const calls = [client.populate(10), client.populate(-1), client.populate(5, { replace: true }), client.describe()];
   expect((await outcomes(calls)).slice(2)).toEqual(['answered', 'answered']);
-});
-
-test('a pool of connections goes on behind a caller whose connection could not be opened', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
-  const place = join(folder, 'later');
-  try {
-    await using pool = createPool(`embedded:${join(place, 'rows.duckdb')}`, { max: 1 });
-    const failing = [pool.acquire(), pool.acquire(), pool.acquire()];
-    const codes = await outcomes(failing);
-    expect(codes.every((code) => code !== 'answered' && code !== 'BB_TIMEOUT')).toBe(true);
-    expect([pool.size, pool.waiting]).toEqual([0, 0]);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 });
 
 test('a pool of workers goes on behind a call whose argument cannot be sent', async () => {

@@ -33,7 +33,8 @@ test('days are refused as bigints, and outside of the days of a Date', () => {
   expect(() => dateFromDays(100_000_001)).toThrow(REFUSED);
 });
 
-test('microseconds are taken up to the first and the last time of a Date, as bigints', () => {
+test('microseconds are taken up to the first and the last time of a Date, as numbers and as bigints', () => {
+  expect(dateFromMicros(-1000).getTime()).toBe(-1);
   expect(dateFromMicros(8_640_000_000_000_000_999n).getTime()).toBe(8.64e15);
   expect(dateFromMicros(-8_640_000_000_000_000_000n).getTime()).toBe(-8.64e15);
   for (const micros of [

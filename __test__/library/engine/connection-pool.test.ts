@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -16,6 +14,7 @@ import {
   TableDefinition,
 } from '../../../src/index.js';
 import { engineOf, handlesOf } from '../../../src/library/engine/connection.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range) = 42';
 
@@ -41,17 +40,13 @@ describe('a pool', () => {
   });
 
   test('of a file lends connections to that file, and lets go of it', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
-    try {
-      const uri = `embedded:${join(folder, 'rows.duckdb')}`;
-      const pool = createPool(uri, { max: 2 });
-      await pool.use((connection) => connection.execute('CREATE TABLE t AS SELECT 1 AS x'));
-      await pool.close();
-      await using connection = await connect(uri);
-      expect(await connection.executeQuery('SELECT x FROM t')).toEqual([{ x: 1 }]);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const folder = folderOfTest();
+    const uri = `embedded:${join(folder, 'rows.duckdb')}`;
+    const pool = createPool(uri, { max: 2 });
+    await pool.use((connection) => connection.execute('CREATE TABLE t AS SELECT 1 AS x'));
+    await pool.close();
+    await using connection = await connect(uri);
+    expect(await connection.executeQuery('SELECT x FROM t')).toEqual([{ x: 1 }]);
   });
 
   test('serves in the order of asking, and never lends more than max', async () => {

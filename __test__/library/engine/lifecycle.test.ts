@@ -1,7 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { getEventListeners } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -16,15 +13,13 @@ import {
   TableDefinition,
 } from '../../../src/index.js';
 import { handlesOf } from '../../../src/library/engine/connection.js';
+import { folderOfTest } from '../../temporary-folder.js';
 
 const numbers = new TableDefinition('numbers', [
   { name: 'id', type: SqlType.int(), nullable: false },
   { name: 'value', type: SqlType.double() },
 ]);
 const builtIndex = new URL('../../../dist/index.js', import.meta.url).href;
-const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
-/** A query that runs for long before its first row, so that there is nothing to read while it runs. */
-const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range) = 42';
 
 async function withRows(uri: string, rows: number): Promise<Connection> {
   const connection = await connect(uri);
@@ -60,7 +55,7 @@ test.each([
   ['until its signal is aborted', true, 'abort'],
   ['until its signal is aborted, on demand', false, 'abort'],
 ] as const)('the file is free once the connection is closed, with a query read %s', async (_, readAhead, how) => {
-  const folder = mkdtempSync(join(tmpdir(), 'broken-off-'));
+  const folder = folderOfTest();
   const file = join(folder, 'rows.duckdb');
   const connection = await connect(`embedded:${file}`);
   await connection.execute('CREATE TABLE t AS SELECT range AS id FROM range(5000000)');
@@ -79,7 +74,6 @@ test.each([
     spawnSync(process.execPath, ['--input-type=module', '-e', open, `embedded:${file}`]).status;
   await expect.poll(opens).toBe(0);
   await chunks.return!();
-  rmSync(folder, { recursive: true });
 });
 
 describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
@@ -280,81 +274,6 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
       () => chunk!.validity('id'),
     ]) {
       expect(use).toThrow(expect.objectContaining({ code: 'BB_CLOSED' }));
-    }
-  });
-});
-
-describe('signals', () => {
-  const LANES: Record<string, (connection: Connection, sql: string, signal: AbortSignal) => Promise<unknown>> = {
-    executeQuery: (connection, sql, signal) => connection.executeQuery(sql, { signal }),
-    executeQueryToArrow: (connection, sql, signal) => connection.executeQueryToArrow(sql, { signal }),
-    execute: (connection, sql, signal) => connection.execute(`CREATE TABLE sink AS ${sql}`, { signal }),
-    executeQueryStream: async (connection, sql, signal) => {
-      for await (const _ of connection.executeQueryStream(sql, { signal }));
-    },
-    executeQueryColumnar: async (connection, sql, signal) => {
-      for await (const chunk of connection.executeQueryColumnar(sql, { signal })) chunk.release();
-    },
-  };
-
-  test.each(Object.keys(LANES))('%s ends when its signal is aborted', async (lane) => {
-    await using connection = await connect();
-    for (const sql of [SILENT, ENDLESS]) {
-      const abort = new AbortController();
-      const reason = new Error('enough');
-      const ended = expect(LANES[lane]!(connection, sql, abort.signal)).rejects.toMatchObject({
-        code: 'BB_ABORTED',
-        cause: reason,
-      });
-      await sleep(50);
-      abort.abort(reason);
-      await ended;
-      expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
-      expect(handlesOf(connection).size).toBe(0);
-    }
-  });
-
-  test.each(Object.keys(LANES))('%s does not begin with an aborted signal', async (lane) => {
-    await using connection = await connect();
-    const sql = 'this would be an error of SQL';
-    await expect(LANES[lane]!(connection, sql, AbortSignal.abort('before'))).rejects.toMatchObject({
-      code: 'BB_ABORTED',
-      cause: 'before',
-    });
-  });
-
-  test.each(Object.keys(LANES))('%s lets go of its signal at the end, and after an error', async (lane) => {
-    await using connection = await connect();
-    const { signal } = new AbortController();
-    await LANES[lane]!(connection, 'SELECT 1 AS one', signal);
-    await expect(LANES[lane]!(connection, 'SELECT nothing FROM nowhere', signal)).rejects.toMatchObject({
-      name: 'BoundaryError',
-    });
-    expect(getEventListeners(signal, 'abort')).toEqual([]);
-    expect(handlesOf(connection).size).toBe(0);
-  });
-
-  test('rows at hand are not given out after an abort', async () => {
-    await using connection = await connect();
-    const abort = new AbortController();
-    let rows = 0;
-    const read = async () => {
-      for await (const _ of connection.executeQueryStream(ENDLESS, { signal: abort.signal }))
-        if (++rows === 10) abort.abort();
-    };
-    await expect(read()).rejects.toMatchObject({ code: 'BB_ABORTED' });
-    expect(rows).toBe(10);
-  });
-
-  test('closing the connection ends what runs', async () => {
-    for (const lane of Object.values(LANES)) {
-      const connection = await connect();
-      const ended = expect(lane(connection, SILENT, new AbortController().signal)).rejects.toMatchObject({
-        code: 'BB_CLOSED',
-      });
-      await sleep(20);
-      await connection.close();
-      await ended;
     }
   });
 });

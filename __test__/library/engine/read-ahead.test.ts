@@ -64,10 +64,7 @@ describe.each(['embedded:', 'memory:'])('without running ahead, on %s', (uri) =>
     await expect(late.columns()).rejects.toThrow(code('BB_ABORTED'));
   });
 
-  test('options that make no sense are refused', async () => {
-    expect(() => connection.executeQueryColumnar('SELECT id FROM t', { readAhead: 1 as never })).toThrow(
-      code('BB_INVALID_ARGUMENT'),
-    );
+  test('a query that is refused is an error with a code', async () => {
     const missing = connection.executeQuery('SELECT id FROM nowhere', { readAhead: false });
     await expect(missing).rejects.toThrow(expect.objectContaining({ code: expect.stringMatching(/^BB_/) }));
   });

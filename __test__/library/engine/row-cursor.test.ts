@@ -258,14 +258,4 @@ describe('cursors over queries', () => {
       expect(() => chunk.rows()).toThrow(closed);
     }
   });
-
-  test('columns of one name are read as objects read them', async () => {
-    await using connection = await connect('embedded:');
-    const sql = 'SELECT 1 AS a, 2 AS a';
-    const objects = await connection.executeQuery(sql);
-    const kept: object[] = [];
-    for await (const rows of connection.executeQueryStream(sql).cursor())
-      for (const row of rows) kept.push(row.toObject());
-    expect(kept).toEqual(objects);
-  });
 });

@@ -14,6 +14,7 @@ import {
 } from '../../../src/index.js';
 import { decodeColumns, encodeColumns } from '../../../src/index.js';
 import { RowStager } from '../../../src/library/engine/row-stager.js';
+import { errorWith } from '../../error-with.js';
 
 const COLUMNS = [
   { name: 'id', type: SqlType.int(), nullable: true },
@@ -47,9 +48,7 @@ describe('a row by name', () => {
     await connection.createTable(table);
     await using inserter = new RowInserter(connection, table);
     inserter.addRow({ id: 0, note: 'zero' });
-    expect(() => inserter.addRow(row as Record<string, unknown>)).toThrow(
-      expect.objectContaining({ code: 'BB_INVALID_VALUE', message: expect.stringContaining('row 1: ') }),
-    );
+    expect(() => inserter.addRow(row as Record<string, unknown>)).toThrow(errorWith('BB_INVALID_VALUE', 'row 1: '));
     expect(() => inserter.addRows([row as Record<string, unknown>])).toThrow('row 1: ');
     inserter.addRow(new Holder() as unknown as Record<string, unknown>);
     inserter.addRow({});
@@ -100,7 +99,7 @@ describe('the tags of a series', () => {
     ['a name without a value', ['a']],
     ['a number', 5],
   ])('are refused, and not dropped, as %s', (_, tags) => {
-    const refused = expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' });
+    const refused = errorWith('BB_INVALID_ARGUMENT');
     expect(() => encodeLines(names(tags), values)).toThrow(refused);
     expect(() => encodeColumns(names(tags), values)).toThrow(refused);
     expect(() => encodeRows(names(tags), values)).toThrow(refused);
@@ -123,9 +122,7 @@ describe('a row of a shard', () => {
   ])('refuses a %s that it would store as another value: %s', (name, value) => {
     const row = ShardRow.of(values);
     const before = row.bytes.slice();
-    expect(() => row.set({ ...values, key: 9n, [name]: value })).toThrow(
-      expect.objectContaining({ code: 'BB_INVALID_VALUE', message: expect.stringContaining(name) }),
-    );
+    expect(() => row.set({ ...values, key: 9n, [name]: value })).toThrow(errorWith('BB_INVALID_VALUE', name));
     expect(row.bytes).toEqual(before);
   });
 
@@ -143,8 +140,8 @@ describe('a row of a shard', () => {
     ['null', null],
     ['a promise', Promise.resolve({})],
   ])('has a client that refuses options given as %s', async (_, options) => {
-    await expect(ShardClient.connect([ShardStore.inMemory()], options as object)).rejects.toMatchObject({
-      code: 'BB_INVALID_ARGUMENT',
-    });
+    await expect(ShardClient.connect([ShardStore.inMemory()], options as object)).rejects.toThrow(
+      errorWith('BB_INVALID_ARGUMENT'),
+    );
   });
 });

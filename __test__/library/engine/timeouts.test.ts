@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { connect, type Connection, type WorkOptions } from '../../../src/index.js';
 import { handlesOf } from '../../../src/library/engine/connection.js';
+import { errorWith } from '../../error-with.js';
 
 const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
 /** A query that runs for long before its first row, so that there is nothing to read while it runs. */
@@ -51,17 +52,46 @@ describe.each(Object.keys(LANES))('%s', (lane) => {
     expect(await connection.executeQuery('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('of a signal and a time the first wins', async () => {
-    const abort = new AbortController();
-    const { signal } = abort;
-    const aborted = expect(run(SILENT, { signal, timeoutMs: AMPLE })).rejects.toMatchObject({ code: 'BB_ABORTED' });
-    await sleep(30);
-    abort.abort();
-    await aborted;
+  test.each([undefined, AMPLE])('ends when its signal is aborted, with the time %s', async (timeoutMs) => {
+    for (const sql of [SILENT, ENDLESS]) {
+      const abort = new AbortController();
+      const { signal } = abort;
+      const reason = new Error('enough');
+      const aborted = { code: 'BB_ABORTED', cause: reason };
+      const ended = expect(run(sql, { signal, timeoutMs })).rejects.toMatchObject(aborted);
+      await sleep(50);
+      abort.abort(reason);
+      await ended;
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+      expect(handlesOf(connection).size).toBe(0);
+    }
+  });
+
+  test('lets go of its signal when its time is over, at its end, and after an error', async () => {
     const late = new AbortController();
     await expect(run(SILENT, { signal: late.signal, timeoutMs: 30 })).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
     late.abort();
+    const { signal } = new AbortController();
+    await run('SELECT 1 AS one', { signal });
+    await expect(run('SELECT nothing FROM nowhere', { signal })).rejects.toMatchObject({ name: 'BoundaryError' });
     for (const each of [signal, late.signal]) expect(getEventListeners(each, 'abort')).toEqual([]);
+    expect(handlesOf(connection).size).toBe(0);
+  });
+
+  test('does not begin with an aborted signal', async () => {
+    await expect(run('this would be an error of SQL', { signal: AbortSignal.abort('before') })).rejects.toMatchObject({
+      code: 'BB_ABORTED',
+      cause: 'before',
+    });
+  });
+
+  test('ends with its connection', async () => {
+    const ended = expect(run(SILENT, { signal: new AbortController().signal })).rejects.toMatchObject({
+      code: 'BB_CLOSED',
+    });
+    await sleep(20);
+    await connection.close();
+    await ended;
   });
 
   test('has one timer, which keeps no process alive and is gone at its end and after an error', async () => {
@@ -69,9 +99,7 @@ describe.each(Object.keys(LANES))('%s', (lane) => {
     const cleared = vi.spyOn(globalThis, 'clearTimeout');
     try {
       await run('SELECT 1 AS one', { timeoutMs: AMPLE });
-      await expect(run('SELECT nothing FROM nowhere', { timeoutMs: AMPLE })).rejects.toMatchObject({
-        code: 'BB_ENGINE',
-      });
+      await expect(run('SELECT nothing FROM nowhere', { timeoutMs: AMPLE })).rejects.toThrow(errorWith('BB_ENGINE'));
       const timers = set.mock.calls.flatMap(([, delay], call) =>
         delay === AMPLE ? [set.mock.results[call]!.value] : [],
       );
@@ -87,11 +115,21 @@ describe.each(Object.keys(LANES))('%s', (lane) => {
   });
 
   test.each([0, -1, 0.5, Number.NaN, Infinity, 2 ** 31, '50', null, {}])('does not take the time %s', async (time) => {
-    await expect(run('SELECT 1', { timeoutMs: time as number })).rejects.toMatchObject({
-      code: 'BB_INVALID_ARGUMENT',
-      message: expect.stringMatching(/^timeoutMs must be an integer/),
-    });
+    await expect(run('SELECT 1', { timeoutMs: time as number })).rejects.toThrow(
+      errorWith('BB_INVALID_ARGUMENT', /^timeoutMs must be an integer/),
+    );
   });
+});
+
+test('rows at hand are not given out after an abort', async () => {
+  const abort = new AbortController();
+  let rows = 0;
+  const read = async () => {
+    for await (const _ of connection.executeQueryStream(ENDLESS, { signal: abort.signal }))
+      if (++rows === 10) abort.abort();
+  };
+  await expect(read()).rejects.toMatchObject({ code: 'BB_ABORTED' });
+  expect(rows).toBe(10);
 });
 
 test('a command that takes too long leaves nothing behind', async () => {

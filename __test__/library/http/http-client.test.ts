@@ -9,15 +9,10 @@ import { exposeCollector } from '../../../src/collect-garbage.js';
 import { BoundaryError, HttpClient, type HttpRequest } from '../../../src/index.js';
 import { triedTransfer } from '../../detached.js';
 import { type Exchange, startRawServer } from './http-server.js';
+import { failureOf } from '../../error-with.js';
 
 /** Answers every request with its method and its path. */
 const echo = ({ method, path, answer }: Exchange): void => answer(`${method} ${path}`);
-
-const failure = (work: Promise<unknown>): Promise<BoundaryError> =>
-  work.then(
-    () => expect.fail('it must fail'),
-    (thrown: unknown) => thrown as BoundaryError,
-  );
 
 describe('HttpClient', () => {
   it('sends a request and gives its answer', async () => {
@@ -128,11 +123,11 @@ describe('HttpClient', () => {
       { path: '/', body: 5 },
     ] as unknown as HttpRequest[];
     for (const request of wrong) {
-      expect(await failure(client.request(request))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+      expect(await failureOf(client.request(request))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
     }
-    expect(await failure(client.requestMany([]))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+    expect(await failureOf(client.requestMany([]))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
     for (const url of ['', 'ftp://h', 'http://user:geheim@h']) {
-      const error = await failure(HttpClient.connect(url));
+      const error = await failureOf(HttpClient.connect(url));
       expect(error.code).toBe('BB_INVALID_ARGUMENT');
       expect(error.message).not.toContain('geheim');
     }
@@ -150,7 +145,7 @@ describe('HttpClient', () => {
       { path: '/', headers: { a: 'b\r\nc: d' } },
     ];
     for (const request of wrong) {
-      expect(await failure(client.request(request, { signal }))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+      expect(await failureOf(client.request(request, { signal }))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
       expect(getEventListeners(signal, 'abort')).toEqual([]);
     }
   });
@@ -196,15 +191,15 @@ describe('HttpClient', () => {
     });
     await using client = new HttpClient(server.url, { connections: 2, timeoutMs: 5000 });
     const slow = { path: '/slow' };
-    expect(await failure(client.request(slow, { timeoutMs: 20 }))).toMatchObject({ code: 'BB_TIMEOUT' });
+    expect(await failureOf(client.request(slow, { timeoutMs: 20 }))).toMatchObject({ code: 'BB_TIMEOUT' });
     const controller = new AbortController();
     setTimeout(() => controller.abort('enough'), 20);
     const { signal } = controller;
-    expect(await failure(client.requestMany([slow, slow, slow], { signal }))).toMatchObject({
+    expect(await failureOf(client.requestMany([slow, slow, slow], { signal }))).toMatchObject({
       code: 'BB_ABORTED',
       cause: 'enough',
     });
-    expect(await failure(client.request(slow, { signal }))).toMatchObject({ code: 'BB_ABORTED' });
+    expect(await failureOf(client.request(slow, { signal }))).toMatchObject({ code: 'BB_ABORTED' });
     const answers = await Promise.all(['/a', '/b', '/c'].map((path) => client.request({ path })));
     await delay(120);
     expect(answers.map((answer) => answer.text())).toEqual(['/a', '/b', '/c']);
@@ -253,12 +248,12 @@ describe('HttpClient', () => {
       expect((await idle.request({ path: '/' })).text()).toBe('answered');
       const busy = new HttpClient(url, { http2: true });
       await busy.request({ path: '/' });
-      const pending = failure(busy.request({ path: '/silent' }));
+      const pending = failureOf(busy.request({ path: '/silent' }));
       expect(sessions.size).toBe(2);
       await idle.close();
       await busy.close();
       expect(await pending).toMatchObject({ code: 'BB_CLOSED' });
-      expect(await failure(idle.request({ path: '/' }))).toMatchObject({ code: 'BB_CLOSED' });
+      expect(await failureOf(idle.request({ path: '/' }))).toMatchObject({ code: 'BB_CLOSED' });
       await idle.close();
       await expect.poll(() => sessions.size).toBe(0);
     } finally {
@@ -270,17 +265,17 @@ describe('HttpClient', () => {
   it('reports that there is no server, and closes', async () => {
     const server = await startRawServer(() => {});
     await server[Symbol.asyncDispose]();
-    expect((await failure(HttpClient.connect(server.url))).message).toContain('does the server run');
+    expect((await failureOf(HttpClient.connect(server.url))).message).toContain('does the server run');
     const client = new HttpClient(server.url, { connections: 4 });
     const many = await client.requestMany([{ path: '/a' }, { path: '/b' }]);
     expect([many.status(0), many.error(1)?.message]).toEqual([0, expect.stringContaining('does the server run')]);
     await using waiting = await startRawServer(() => {});
     const closing = new HttpClient(waiting.url);
-    const pending = failure(closing.request({ path: '/' }));
+    const pending = failureOf(closing.request({ path: '/' }));
     await delay(20);
     await closing.close();
     expect(await pending).toMatchObject({ code: 'BB_CLOSED' });
-    expect(await failure(closing.request({ path: '/' }))).toMatchObject({ code: 'BB_CLOSED' });
+    expect(await failureOf(closing.request({ path: '/' }))).toMatchObject({ code: 'BB_CLOSED' });
     await closing.close();
     await client.close();
   });

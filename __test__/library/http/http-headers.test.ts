@@ -3,12 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { BoundaryError, HttpClient, type HttpHeaders } from '../../../src/index.js';
 import { startRawServer } from './http-server.js';
-
-const failure = (work: Promise<unknown>): Promise<BoundaryError> =>
-  work.then(
-    () => expect.fail('it must fail'),
-    (thrown: unknown) => thrown as BoundaryError,
-  );
+import { failureOf } from '../../error-with.js';
 
 /** Ways of giving the headers `authorization: Bearer k` and `x-a: 1`. */
 function* waysToGiveHeaders(): Generator<[string, HttpHeaders]> {
@@ -100,10 +95,10 @@ describe('the headers of HttpClient', () => {
     await using client = new HttpClient(server.url);
     const headers = given as HttpHeaders;
     const failures = [
-      await failure(client.request({ path: '/', headers })),
-      await failure(client.requestMany([{ path: '/' }, { path: '/', headers }])),
-      await failure(client.stream({ path: '/', headers })),
-      await failure(HttpClient.connect(server.url, { headers })),
+      await failureOf(client.request({ path: '/', headers })),
+      await failureOf(client.requestMany([{ path: '/' }, { path: '/', headers }])),
+      await failureOf(client.stream({ path: '/', headers })),
+      await failureOf(HttpClient.connect(server.url, { headers })),
     ];
     for (const error of failures) {
       expect(error).toBeInstanceOf(BoundaryError);
@@ -140,10 +135,10 @@ describe('the options of HttpClient', () => {
   ])('are refused, and never ignored, as %s', async (_, given) => {
     await using server = await startRawServer(({ answer }) => answer(''));
     const options = given as object;
-    expect(await failure(HttpClient.connect(server.url, options))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+    expect(await failureOf(HttpClient.connect(server.url, options))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
     await using client = new HttpClient(server.url);
-    expect(await failure(client.request({ path: '/' }, options))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
-    expect(await failure(client.stream({ path: '/' }, options))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+    expect(await failureOf(client.request({ path: '/' }, options))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+    expect(await failureOf(client.stream({ path: '/' }, options))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
   });
 
   it.each([
@@ -158,7 +153,7 @@ describe('the options of HttpClient', () => {
   ])('are refused with a body that is %s', async (_, body) => {
     await using server = await startRawServer(({ answer }) => answer(''));
     await using client = new HttpClient(server.url);
-    const error = await failure(client.request({ path: '/', body: body as unknown as string }));
+    const error = await failureOf(client.request({ path: '/', body: body as unknown as string }));
     expect(error).toMatchObject({ code: 'BB_INVALID_ARGUMENT', message: expect.stringContaining('its body must be') });
   });
 });

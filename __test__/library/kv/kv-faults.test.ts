@@ -8,12 +8,7 @@ import { BoundaryError, KvClient } from '../../../src/index.js';
 import { lacks } from '../../needs.js';
 import { startRedis, startRedisCluster } from '../../redis-server.js';
 import { startScriptedRedis } from './scripted-redis.js';
-
-const codeOf = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => 'resolved',
-    (thrown: unknown) => (thrown as BoundaryError).code,
-  );
+import { codeOf } from '../../error-with.js';
 
 const pause = (ms: number): Promise<void> => new Promise((next) => setTimeout(next, ms));
 

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createSocketServer, type Server, type
 import { describe, expect, it } from 'vitest';
 
 import { connect, ShardClient } from '../../../src/index.js';
+import { failureOf } from '../../error-with.js';
 
 /** Runs work with the port of a server of HTTP/2 whose streams are given to `talk`. */
 async function withServer(
@@ -33,17 +34,11 @@ async function listening(server: Server, work: (port: number) => Promise<void>, 
   }
 }
 
-const failure = (work: Promise<unknown>): Promise<{ code: string; message: string }> =>
-  work.then(
-    () => expect.fail('it must fail'),
-    (thrown: unknown) => thrown as { code: string; message: string },
-  );
-
 /** The errors of the clients of gRPC that connect to a port: of the shards' client, and of Flight's. */
 async function failures(port: number): Promise<{ code: string; message: string }[]> {
   return [
-    await failure(ShardClient.connect([`http://127.0.0.1:${port}`])),
-    await failure(connect(`flight://127.0.0.1:${port}`).then((connection) => connection.executeQuery('SELECT 1'))),
+    await failureOf(ShardClient.connect([`http://127.0.0.1:${port}`])),
+    await failureOf(connect(`flight://127.0.0.1:${port}`).then((connection) => connection.executeQuery('SELECT 1'))),
   ];
 }
 

@@ -15,6 +15,7 @@ import { RowSums, expectedOf, packedRows } from '../../../src/families/hybrid/da
 import { readAll } from '../../../src/families/hybrid/input.js';
 import { batchesOf } from '../../../src/families/hybrid/made-batches.js';
 import { HybridCheck, HybridSums } from '../../../src/families/hybrid/reads.js';
+import { errorWith } from '../../error-with.js';
 
 const ROWS = 10_000;
 const SHARDS = 3;
@@ -215,16 +216,14 @@ describe('a population with rows of the caller', () => {
         throw new RangeError('no more');
       }
       await expect(withFirst({ ...first!, messages: failing() })).rejects.toThrow('no more');
-      await expect(withFirst({ ...first!, messages: messages.slice(0, -1) })).rejects.toMatchObject({
-        code: INVALID,
-        message: expect.stringContaining('broke off'),
-      });
+      await expect(withFirst({ ...first!, messages: messages.slice(0, -1) })).rejects.toThrow(
+        errorWith(INVALID, 'broke off'),
+      );
       await expect(withFirst({ ...first!, rows: 1 })).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
       const cut = messages.map(({ header, body }) => ({ header, body: body.subarray(8) }));
-      await expect(withFirst({ ...first!, messages: cut })).rejects.toMatchObject({
-        code: INVALID,
-        message: expect.stringContaining('shorter than its header says'),
-      });
+      await expect(withFirst({ ...first!, messages: cut })).rejects.toThrow(
+        errorWith(INVALID, 'shorter than its header says'),
+      );
       await expect(client.populateFrom(given(ROWS))).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
       await expect(client.populateFrom(given(ROWS, 2))).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
       const states = await client.describe();
@@ -295,10 +294,9 @@ describe('clients of shards behind gRPC', () => {
     const keys = Array.from({ length: 1000 }, (_, key) => key);
     const found = (await client.multiGet(keys)).reduce((sum, { rows }) => sum + rows.byteLength / 200, 0);
     expect(found).toBe(1000);
-    await expect(client.put({ ...row!, payload: new Uint8Array(1) })).rejects.toMatchObject({
-      code: 'BB_INVALID_ARGUMENT',
-      message: expect.stringMatching(/shard \d of 3 at http.*172/s),
-    });
+    await expect(client.put({ ...row!, payload: new Uint8Array(1) })).rejects.toThrow(
+      errorWith('BB_INVALID_ARGUMENT', /shard \d of 3 at http.*172/s),
+    );
     client.close();
   });
 

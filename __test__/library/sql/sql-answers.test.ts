@@ -9,6 +9,7 @@ import { mysql2 } from '../../../src/clients/mysql2.js';
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { greeting, okPacket, packet, PLAIN, startScriptedMysql } from './scripted-mysql.js';
+import { errorWith } from '../../error-with.js';
 
 const EXECUTE = 0x17;
 
@@ -83,7 +84,7 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
     expect(results.rows()).toEqual(expected);
     expect(Array.from(results.cursor(), (row) => row.toObject())).toEqual(expected);
     expect(Array.from(results, (result) => result.rows())).toEqual(expected.map((row) => [row]));
-    expect(() => results.chunk()).toThrow(expect.objectContaining({ code: 'BB_SCHEMA_MISMATCH' }));
+    expect(() => results.chunk()).toThrow(errorWith('BB_SCHEMA_MISMATCH'));
     const run = await client.run(lists.map((parameters) => ({ sql, parameters })));
     expect(run.rows()).toEqual(expected);
     const values = [[1], [null], ['a'], [2n ** 40n], [2]]; // prettier-ignore
@@ -191,9 +192,9 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
       u: '18446744073709551615',
     });
     expect((await like.execute(sql)).rows()).toEqual([row]);
-    await expect(SqlClient.connect(url, { dateStrings: 'yes' as unknown as boolean })).rejects.toMatchObject({
-      code: 'BB_INVALID_ARGUMENT',
-    });
+    await expect(SqlClient.connect(url, { dateStrings: 'yes' as unknown as boolean })).rejects.toThrow(
+      errorWith('BB_INVALID_ARGUMENT'),
+    );
     await using engine = await connectEngine(url);
     await expect(engine.executeQuery('SELECT z FROM odd')).rejects.toThrow('date-strings=on');
     expect((await engine.executeQuery('SELECT d FROM odd ORDER BY d DESC')).map(({ d }) => d)).toEqual(
@@ -382,10 +383,7 @@ test('a session whose server tells another character set is told again, and refu
     okPacket,
     Buffer.concat(settings),
   );
-  await expect(SqlClient.connect(scripted.url)).rejects.toMatchObject({
-    code: 'BB_UNSUPPORTED',
-    message: expect.stringContaining('latin1'),
-  });
+  await expect(SqlClient.connect(scripted.url)).rejects.toThrow(errorWith('BB_UNSUPPORTED', 'latin1'));
   expect(heard).toEqual(['SET NAMES utf8mb4 COLLATE utf8mb4_general_ci']);
   scripted.close();
 });

@@ -12,6 +12,7 @@ import {
   type WorkersOptions,
 } from '../../../src/index.js';
 import { endingOf } from '../../addon/run-script.js';
+import { failureOf } from '../../error-with.js';
 
 type Functions = typeof import('./functions.mjs');
 type Pool = WorkerPool<Functions>;
@@ -29,15 +30,6 @@ afterEach(async () => {
 });
 
 const code = (expected: string) => expect.objectContaining({ code: expected });
-
-async function errorOf(work: Promise<unknown>): Promise<BoundaryError> {
-  const error = await work.then(
-    () => undefined,
-    (thrown: unknown) => thrown as BoundaryError,
-  );
-  expect(error).toBeDefined();
-  return error!;
-}
 
 /** The code with which attaching to an engine fails; undefined if it does not. */
 async function codeOfAttach(handle: string): Promise<string | undefined> {
@@ -64,7 +56,7 @@ describe('a pool of workers', () => {
 
   test('closed by force in the same turn as a call, rejects the call as closed', async () => {
     const pool = await open({ count: 1 });
-    const call = errorOf(pool.run('counted'));
+    const call = failureOf(pool.run('counted'));
     await pool.close({ force: true });
     expect(await call).toEqual(code('BB_CLOSED'));
   });
@@ -135,7 +127,7 @@ describe('a pool of workers', () => {
     [{ graceMs: 0 }, 'graceMs'],
     [{ connection: Promise.resolve() as unknown as Connection }, 'connection'],
   ])('refuses %o', async (options, name) => {
-    const error = await errorOf(open(options));
+    const error = await failureOf(open(options));
     expect(error).toMatchObject({ code: 'BB_INVALID_ARGUMENT', message: expect.stringContaining(name) });
   });
 
@@ -217,7 +209,7 @@ describe('an engine', () => {
 describe('a function', () => {
   test('that fails is the cause of an error with a code, and its thread goes on', async () => {
     const pool = await open({ count: 1 });
-    const error = await errorOf(pool.run('fail', 'as asked'));
+    const error = await failureOf(pool.run('fail', 'as asked'));
     expect(error).toMatchObject({ code: 'BB_FUNCTION_FAILED', message: expect.stringContaining('as asked') });
     expect(error.cause).toBeInstanceOf(TypeError);
     expect((error.cause as Error).stack).toContain('functions.mjs');
@@ -229,7 +221,7 @@ describe('a function', () => {
   test('that is not there is named, with the functions that are there', async () => {
     const pool = (await open({ count: 1 })) as unknown as WorkerPool;
     for (const name of ['nothing', 'NUMBER', 'toString', '__proto__']) {
-      const error = await errorOf(pool.run(name));
+      const error = await failureOf(pool.run(name));
       expect(error).toMatchObject({ code: 'BB_FUNCTION_NOT_FOUND', hint: expect.stringContaining('counted') });
     }
   });
@@ -249,7 +241,7 @@ describe('a function', () => {
   });
 
   test('whose module cannot be loaded lets no pool open', async () => {
-    const missing = await errorOf(open({ module: new URL('nowhere.mjs', import.meta.url) }));
+    const missing = await failureOf(open({ module: new URL('nowhere.mjs', import.meta.url) }));
     expect(missing).toMatchObject({ code: 'BB_MODULE_NOT_LOADED', message: expect.stringContaining('nowhere.mjs') });
     const broken = 'data:text/javascript,throw new RangeError("at its load")';
     await expect(open({ module: broken })).rejects.toThrow(code('BB_MODULE_NOT_LOADED'));
@@ -302,7 +294,7 @@ describe('a call', () => {
     const late = pool.run('counted', undefined, { timeoutMs: 20 });
     const last = pool.run('counted');
     aborting.abort(new Error('not wanted'));
-    const error = await errorOf(waiting);
+    const error = await failureOf(waiting);
     expect(error).toMatchObject({ code: 'BB_ABORTED', cause: new Error('not wanted') });
     await expect(late).rejects.toThrow(code('BB_TIMEOUT'));
     expect([pool.busy, pool.waiting]).toEqual([1, 1]);

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import axe from 'axe-core';
@@ -27,6 +26,7 @@ import {
   measurePage,
   paperColor,
 } from './page-probes.mjs';
+import { folderOfSuite } from '../../temporary-folder.js';
 
 /** The widths of a phone and of a large screen. */
 const WIDTHS = [400, 1400];
@@ -35,12 +35,11 @@ const COMMITTED = join(import.meta.dirname, '../../../results/linux-x64');
 
 describe.skipIf(lacks('chromium'))('in a browser', () => {
   let browser: Browser;
-  let folder: string;
+  const folder = folderOfSuite();
   /** The pages by their names: a small run, a committed one with figures of requests, and the pages of several runs. */
   let addresses: Readonly<Record<string, string>>;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'boundary-bench-browser-'));
     const run = sampleRun();
     const later: Run = { ...run, context: { ...run.context, startedAt: '2026-06-01T00:00:00.000Z' } };
     const pages = {
@@ -63,10 +62,7 @@ describe.skipIf(lacks('chromium'))('in a browser', () => {
     browser = await puppeteer.launch({ executablePath, args: ['--no-sandbox'] });
   });
 
-  afterAll(async () => {
-    await browser?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => browser?.close());
 
   /** Opens a page, lets it be used, and returns what it complained of and asked the network for. */
   async function visit(name: string, width: number, use: (page: Page) => Promise<void>): Promise<string[]> {

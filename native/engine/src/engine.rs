@@ -333,6 +333,13 @@ pub fn take_rows(gathered: &mut VecDeque<RecordBatch>, most: usize) -> Vec<Recor
     parts
 }
 
+/// The bytes of a batch's values. The arrays of one IPC stream share a buffer. It must not count for each of them.
+pub fn bytes_of(batch: &RecordBatch) -> usize {
+    let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
+    // If the size of slices is unknown, the size of the whole buffers counts. It is at least as large.
+    sizes.sum::<std::result::Result<usize, _>>().unwrap_or_else(|_| batch.get_array_memory_size())
+}
+
 /// Checks that `batch` has the columns of `schema` and no null in a NOT NULL column.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ mod value;
 
 pub use engine::{
     BatchStream, Capabilities, CreateMode, DEFAULT_BATCH_ROWS, Descriptor, Engine, Ingest, QueryOptions, Statement,
-    canonical_file, check_batch, not_a_query, take_rows,
+    bytes_of, canonical_file, check_batch, not_a_query, take_rows,
 };
 pub use memory::{MEMORY, MemoryEngine};
 pub use value::{Value, check_parameter_count, unusable_parameter};

@@ -1,4 +1,3 @@
-import type { DuckDbInterface } from '../../clients/duckdb-node-api.js';
 import type { JsTableClient } from '../../clients/measurement-table.js';
 import { type Connection, connect, engineOf } from '../../library/engine/connection.js';
 import { useHyperd } from '../../host/hyperd.js';
@@ -11,12 +10,14 @@ import { columnTables } from './column-table-cells.js';
 import { ConnectedEngine, DatabaseFolder } from './connected-engine.js';
 import { driverPlace } from './driver-cells.js';
 import { defaultUri, defaultTransport, isBareUri, isServer } from './engine-uris.js';
+import { PIECE_ROWS, duckDbPlace } from './duckdb-cells.js';
 import { matrix } from './matrix.js';
 import { MEASUREMENTS_OPTIONS, type MeasurementsValues } from './options.js';
 import { PEERS } from './peers.js';
 import type { CellOpener } from './cell-opener.js';
 import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.js';
 import { unloadTables } from './query-tables.js';
+import { RowBatch, bigintRows } from './rows.js';
 import { openRustPlace } from './rust-cells.js';
 import { tablePlace } from './table-cells.js';
 
@@ -249,8 +250,15 @@ const MYSQL = 'mysql';
 const CLIENTS: Readonly<Record<string, (mysql: MysqlServer) => Promise<CellOpener>>> = {
   'apache-arrow': async () => columnTablePlace((await import('../../clients/apache-arrow.js')).apacheArrow),
   flechette: async () => columnTablePlace((await import('../../clients/flechette.js')).flechette),
-  'duckdb-node-api': () => duckDbPlace(({ duckDbValues }) => duckDbValues),
-  'duckdb-node-vectors': () => duckDbPlace(({ duckDbVectors }) => duckDbVectors),
+  'duckdb-node-api': async () => {
+    const { DuckDbNodeApi } = await import('../../clients/duckdb-node-api.js');
+    return duckDbPlace(await DuckDbNodeApi.open(), bigintRows);
+  },
+  'duckdb-node-bindings': async () => {
+    const { DuckDbBindings } = await import('../../clients/duckdb-node-bindings.js');
+    const memory = new RowBatch(PIECE_ROWS);
+    return duckDbPlace(await DuckDbBindings.open(), (part) => memory.make(part));
+  },
   mysql2: (mysql) => mysql2Place(mysql, { isPrepared: false }),
   'mysql2-execute': (mysql) => mysql2Place(mysql, { isPrepared: true }),
 };
@@ -264,14 +272,4 @@ async function mysql2Place(mysql: MysqlServer, options: { readonly isPrepared: b
 
 function columnTablePlace<Table>(client: JsTableClient<Table>): CellOpener {
   return tablePlace({ [client.name]: client.version }, columnTables(client));
-}
-
-async function duckDbPlace(
-  choose: (client: typeof import('../../clients/duckdb-node-api.js')) => DuckDbInterface,
-): Promise<CellOpener> {
-  const library = await import('../../clients/duckdb-node-api.js');
-  const { duckDbTables } = await import('./duckdb-cells.js');
-  const peer = await library.DuckDbPeer.open();
-  const versions = { '@duckdb/node-api': library.DUCKDB_NODE_API_VERSION };
-  return tablePlace(versions, duckDbTables(peer, choose(library)), async () => peer.close());
 }

@@ -11,7 +11,7 @@ const OF_CLIENTS: Readonly<Record<string, readonly string[]>> = {
   'apache-arrow': ['apache-arrow'],
   flechette: [FLECHETTE],
   'duckdb-node-api': ['@duckdb/node-api'],
-  'duckdb-node-vectors': ['@duckdb/node-api'],
+  'duckdb-node-bindings': ['@duckdb/node-bindings'],
   'hyperdb-api-node': [FLECHETTE],
   mysql2: ['mysql2'],
   'mysql2-execute': ['mysql2'],

@@ -104,34 +104,98 @@ class Calls {
     return call;
   }
 
-  /** Delivers the results between two words of a frame to their calls. Returns their number. */
-  deliver(frame: KvFrame, from: number, to: number, onGone: (connection: number) => void): number {
+  /** Delivers the results between two words of a frame to their calls. */
+  deliver(frame: KvFrame, from: number, to: number, onGone: (connection: number) => void): void {
     const { words } = frame;
-    let results = 0;
     for (let word = from; word < to; word = frame.next(word)) {
-      results += 1;
       if (words[word + 1] === GONE) onGone(words[word]!);
       else this.delete(words[word]!)?.complete(frame, word);
-    }
-    return results;
-  }
-
-  /** Ends all calls of a link that has no results any more. */
-  fail(link: KvLink, error: BoundaryError): void {
-    for (let id = 0; id < this.#calls.length; id += 1) {
-      if (this.#calls[id]?.link === link) this.delete(id)!.fail(error);
     }
   }
 }
 
 const calls = new Calls();
 
+/** The connections driven by this thread's event loop: one submission per turn for all of them, one frame per iteration. */
+class DrivenLinks {
+  readonly #raw: KvLoop;
+  readonly #writer = new SubmissionWriter();
+  readonly #links = new Map<number, KvLink>();
+  #isScheduled = false;
+  readonly #frames = new DeliveredFrames((buffer) => new KvFrame(buffer));
+  readonly #onGone = (connection: number): void => {
+    this.#links.get(connection)?.retire();
+    this.#links.delete(connection);
+  };
+  readonly #flush = (): void => {
+    this.#isScheduled = false;
+    this.flush();
+  };
+
+  constructor() {
+    this.#raw = new addon.KvLoop((buffer, start, end) => this.#deliver(buffer, start, end));
+  }
+
+  add(connection: KvConnection): KvLink {
+    const number = this.#raw.add(connection);
+    const link = connection.drivable ? new KvLink(this, number) : new ClusterLink(this, number, connection);
+    this.#links.set(number, link);
+    return link;
+  }
+
+  stage(
+    connection: number,
+    id: number,
+    kind: RequestKind,
+    counts: readonly number[] | undefined,
+    args: readonly KvData[],
+  ): void {
+    this.#writer.add(connection, id, kind, counts, args);
+    if (this.#writer.length >= FLUSHED_BYTES) this.flush();
+    else if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      // After all promise callbacks of this turn.
+      process.nextTick(this.#flush);
+    }
+  }
+
+  remove(connection: number): void {
+    if (!this.#links.has(connection)) return;
+    // Requests staged for this connection must not reach the next connection of the same number.
+    this.flush();
+    const frame = this.#raw.remove(connection);
+    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
+  }
+
+  /** Sends what is staged. */
+  flush(): void {
+    const { bytes, length } = this.#writer;
+    if (length === 0) return;
+    this.#writer.clear();
+    const frame = this.#raw.submit(bytes, length);
+    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
+  }
+
+  #deliver(buffer: ArrayBuffer, start: number, end: number): void {
+    const frame = this.#frames.of(buffer, start, end);
+    calls.deliver(frame, start / 4, end / 4, this.#onGone);
+  }
+}
+
 /** A connection, or the connections of a cluster, with its calls under way. */
-export abstract class KvLink {
+export class KvLink {
+  protected readonly links: DrivenLinks;
+  readonly #number: number;
+  #isClosed = false;
   #callsUnderWay = 0;
   #isRetired = false;
   /** Called when the server says that it is not, or not now, the one to ask. */
   onOutdated: () => void = () => this.retire();
+
+  constructor(links: DrivenLinks, number: number) {
+    this.links = links;
+    this.#number = number;
+  }
 
   /** Whether the link takes no more calls. */
   get isOver(): boolean {
@@ -149,7 +213,7 @@ export abstract class KvLink {
   send(call: KvCall, kind: RequestKind, counts: readonly number[] | undefined, args: readonly KvData[]): number {
     const id = calls.add(call);
     try {
-      this.stage(id, kind, counts, args);
+      this.links.stage(this.#number, id, kind, counts, args);
     } catch (thrown) {
       calls.delete(id);
       throw thrown;
@@ -175,186 +239,28 @@ export abstract class KvLink {
     if (this.#callsUnderWay === 0) this.close();
   }
 
-  protected abstract stage(
-    id: number,
-    kind: RequestKind,
-    counts: readonly number[] | undefined,
-    args: readonly KvData[],
-  ): void;
-
   /** Closes the connection: calls under way fail. */
-  abstract close(): void;
-}
-
-/** The connections driven by this thread's event loop: one submission per turn for all of them, one frame per iteration. */
-class DrivenLinks {
-  readonly #raw: KvLoop;
-  readonly #writer = new SubmissionWriter();
-  readonly #links = new Map<number, DrivenLink>();
-  #isScheduled = false;
-  readonly #frames = new DeliveredFrames((buffer) => new KvFrame(buffer));
-  readonly #onGone = (connection: number): void => {
-    this.#links.get(connection)?.retire();
-    this.#links.delete(connection);
-  };
-  readonly #flush = (): void => {
-    this.#isScheduled = false;
-    this.#submit();
-  };
-
-  constructor() {
-    this.#raw = new addon.KvLoop((buffer, start, end) => this.#deliver(buffer, start, end));
-  }
-
-  add(connection: KvConnection): DrivenLink {
-    const number = this.#raw.add(connection);
-    const link = new DrivenLink(this, number);
-    this.#links.set(number, link);
-    return link;
-  }
-
-  stage(
-    connection: number,
-    id: number,
-    kind: RequestKind,
-    counts: readonly number[] | undefined,
-    args: readonly KvData[],
-  ): void {
-    this.#writer.add(connection, id, kind, counts, args);
-    if (this.#writer.length >= FLUSHED_BYTES) this.#submit();
-    else if (!this.#isScheduled) {
-      this.#isScheduled = true;
-      // After all promise callbacks of this turn.
-      process.nextTick(this.#flush);
-    }
-  }
-
-  remove(connection: number): void {
-    if (!this.#links.has(connection)) return;
-    // Requests staged for this connection must not reach the next connection of the same number.
-    this.#submit();
-    const frame = this.#raw.remove(connection);
-    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
-  }
-
-  #submit(): void {
-    const { bytes, length } = this.#writer;
-    if (length === 0) return;
-    this.#writer.clear();
-    const frame = this.#raw.submit(bytes, length);
-    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
-  }
-
-  #deliver(buffer: ArrayBuffer, start: number, end: number): void {
-    const frame = this.#frames.of(buffer, start, end);
-    calls.deliver(frame, start / 4, end / 4, this.#onGone);
-  }
-}
-
-class DrivenLink extends KvLink {
-  readonly #links: DrivenLinks;
-  readonly #number: number;
-  #isClosed = false;
-
-  constructor(links: DrivenLinks, number: number) {
-    super();
-    this.#links = links;
-    this.#number = number;
-  }
-
-  protected override stage(
-    id: number,
-    kind: RequestKind,
-    counts: readonly number[] | undefined,
-    args: readonly KvData[],
-  ): void {
-    this.#links.stage(this.#number, id, kind, counts, args);
-  }
-
-  override close(): void {
+  close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.retire();
-    this.#links.remove(this.#number);
+    this.links.remove(this.#number);
   }
 }
 
 /** The connections to a cluster. Each call ends when its own servers have answered it. */
-class RemoteLink extends KvLink {
+class ClusterLink extends KvLink {
   readonly #raw: KvConnection;
-  readonly #writer = new SubmissionWriter();
-  #isClosed = false;
-  #staged = 0;
-  /** The requests that were submitted and have no result yet. */
-  #awaited = 0;
-  #isReading = false;
-  readonly #flush = (): void => this.#submit();
 
-  constructor(raw: KvConnection) {
-    super();
+  constructor(links: DrivenLinks, number: number, raw: KvConnection) {
+    super(links, number);
     this.#raw = raw;
-  }
-
-  protected override stage(
-    id: number,
-    kind: RequestKind,
-    counts: readonly number[] | undefined,
-    args: readonly KvData[],
-  ): void {
-    this.#writer.add(0, id, kind, counts, args);
-    this.#staged += 1;
-    if (this.#staged === 1) process.nextTick(this.#flush);
   }
 
   override giveUp(id: number): void {
     // The request may be staged still.
-    this.#submit();
-    if (!this.#isClosed) this.#raw.giveUp(id);
-  }
-
-  override close(): void {
-    if (this.#isClosed) return;
-    this.#submit();
-    this.#isClosed = true;
-    this.retire();
-    this.#raw.close();
-  }
-
-  #submit(): void {
-    if (this.#staged === 0) return;
-    const { bytes, length } = this.#writer;
-    this.#writer.clear();
-    this.#awaited += this.#staged;
-    this.#staged = 0;
-    try {
-      this.#raw.submit(bytes.subarray(0, length));
-    } catch (thrown) {
-      this.#fail(thrown);
-    }
-    if (!this.#isReading) void this.#read();
-  }
-
-  async #read(): Promise<void> {
-    this.#isReading = true;
-    try {
-      while (this.#awaited > 0) {
-        const results = new KvFrame(await this.#raw.results());
-        this.#awaited -= calls.deliver(results, 0, results.words.length, () => {});
-      }
-    } catch (thrown) {
-      this.#fail(thrown);
-    } finally {
-      this.#isReading = false;
-    }
-  }
-
-  /** Ends all calls. No result comes any more. */
-  #fail(thrown: unknown): void {
-    this.#isClosed = true;
-    this.retire();
-    this.#raw.close();
-    this.#awaited = 0;
-    calls.fail(this, toBoundaryError(thrown));
+    this.links.flush();
+    this.#raw.giveUp(id);
   }
 }
 
@@ -363,7 +269,6 @@ let driven: DrivenLinks | undefined;
 /** Connects to a server. */
 export async function openLink(url: string, connectMs: number): Promise<KvLink> {
   const connection = await connecting(addon.KvConnection.open(url), connectMs, (late) => late.close());
-  if (!connection.drivable) return new RemoteLink(connection);
   driven ??= new DrivenLinks();
   return driven.add(connection);
 }

@@ -1,20 +1,16 @@
 //! Clients of the Redis wire, exported to JavaScript. `native/clients/redis/src/submission.rs` tells how requests and results
 //! cross.
 
-use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boundary_bench_event_loop::LoopDriver;
 use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_node::host::errors::{js, promise};
-use boundary_bench_node::host::loop_runtime::LoopRuntime;
 use boundary_bench_redis::{ClusterCalls, Connection, KvClient, KvOptions, STATEFUL, Url, refusal};
 use napi::Env;
-use napi::bindgen_prelude::{AsyncBlock, Unknown};
+use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
-
-use boundary_bench_node::memory::buffers::{Handover, bytes_of};
 
 /// The names, in capitals, of the commands that `kvCheckCommand` looks at. Pipelines with one of them are checked as a whole.
 #[napi(catch_unwind)]
@@ -28,8 +24,7 @@ pub fn kv_check_command(name: String, first_argument: String) -> napi::Result<()
     refusal(&name, &first_argument).map_or(Ok(()), |error| Err(js(error)))
 }
 
-/// A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection. Connections to a cluster run
-/// submissions while `results` waits.
+/// A connection to a server, or the connections to a cluster. A `KvLoop` runs its requests.
 #[napi]
 pub struct KvConnection {
     socket: Mutex<Option<Connection>>,
@@ -51,28 +46,10 @@ impl KvConnection {
         })
     }
 
-    /// Whether a `KvLoop` can drive the connection. The other methods are for a connection that none can.
+    /// Whether it is one connection to a server.
     #[napi(getter)]
     pub fn drivable(&self) -> bool {
         self.calls.is_none()
-    }
-
-    /// Begins the requests of a submission. Their results come by `results`, each as soon as it is there.
-    #[napi(catch_unwind, ts_args_type = "submission: Uint8Array")]
-    pub fn submit(&self, env: Env, submission: Unknown<'_>) -> napi::Result<()> {
-        // SAFETY: the bytes are read before any JavaScript runs.
-        let submission = unsafe { bytes_of(env, &submission) }?;
-        self.calls().and_then(|calls| calls.submit(submission)).map_err(js)
-    }
-
-    /// Waits for results of requests under way, and resolves to a frame of all that are there.
-    #[napi(catch_unwind, ts_return_type = "Promise<ArrayBuffer>")]
-    pub fn results(&self, env: Env) -> napi::Result<Unknown<'static>> {
-        let calls = Arc::clone(self.calls().map_err(js)?);
-        LoopRuntime::of_thread(env)?.promise(env, async move {
-            poll_fn(|context| calls.poll_results(context)).await;
-            Ok(Handover(calls.take_results()))
-        })
     }
 
     /// Gives up a request whose caller no longer waits. Later requests take other connections to the servers that have not answered it.
@@ -91,8 +68,9 @@ impl KvConnection {
 }
 
 impl KvConnection {
-    fn calls(&self) -> Result<&Arc<ClusterCalls>> {
-        self.calls.as_ref().ok_or_else(|| Error::Unsupported("a KvLoop drives this connection".to_owned()))
+    /// The calls on a cluster.
+    pub fn calls(&self) -> Result<&Arc<ClusterCalls>> {
+        self.calls.as_ref().ok_or_else(|| Error::Unsupported("this is a connection to one server".to_owned()))
     }
 
     /// Takes the connection out, for the loop that will drive it.

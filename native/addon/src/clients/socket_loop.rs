@@ -10,6 +10,7 @@ use boundary_bench_kernel::Error;
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_node::host::attachment::{Attached, Attachment, detach};
 use boundary_bench_node::host::errors::js;
+use boundary_bench_node::host::loop_runtime::LoopRuntime;
 use napi::bindgen_prelude::{Either, Function, ToNapiValue, Undefined, Unknown};
 use napi::{Env, sys};
 
@@ -122,6 +123,24 @@ impl<P: Protocol> SocketLoop<P> {
             return Err(js(Error::Closed("the loop")));
         }
         add(&self.inner, stream, session).map_err(js)
+    }
+
+    /// A function by which a task gives results to the loop. They cross with the others of the iteration.
+    pub fn giver(&self, runtime: &LoopRuntime) -> impl Fn(&[u8]) + use<P> {
+        let (inner, runtime) = (Rc::downgrade(&self.inner), runtime.clone());
+        move |results| {
+            let Some(inner) = inner.upgrade().filter(|_| !results.is_empty()) else { return };
+            let is_first = {
+                let mut sockets = inner.sockets.borrow_mut();
+                let frame = sockets.protocol.frame();
+                let is_first = frame.is_empty();
+                frame.put(results);
+                is_first
+            };
+            if is_first {
+                runtime.deliver_with(move || SocketOwner::deliver(&*inner));
+            }
+        }
     }
 
     /// Runs work on the connections. No JavaScript may run in it.

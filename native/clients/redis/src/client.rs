@@ -90,6 +90,11 @@ impl KvClient {
         }
     }
 
+    /// Whether calls have a time-out.
+    pub(crate) fn has_timeout(&self) -> bool {
+        self.options.timeout.is_some()
+    }
+
     /// Whether this is a client of a cluster.
     pub fn is_cluster(&self) -> bool {
         matches!(self.route, Route::Cluster(_))

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::connection::Connection;
 use crate::engine_error;
 use crate::gather::ReplyGatherer;
-use crate::lane::Parcel;
+use crate::lane::{Parcel, Ticket};
 use crate::map::{Map, NOWHERE, Range, ranges_of};
 use crate::order::{Direction, keep_order, units};
 use crate::plan::Plan;
@@ -140,6 +140,18 @@ impl Cluster {
     /// The node that commands with a target go to.
     pub(crate) fn node_of(&self, target: Target) -> u16 {
         self.map().node_of(target, None)
+    }
+
+    /// Sends one command to a node. `None` if the map of slots may be wrong: then nothing is sent.
+    pub(crate) fn send_to(&self, node: u16, commands: Vec<u8>) -> Option<Ticket> {
+        let lane = {
+            let mut map = self.map();
+            if node == NOWHERE || map.is_stale || map.is_doubtful(node) {
+                return None;
+            }
+            map.lane(node, &self.url, self.driver)
+        };
+        Some(lane.send(Parcel { commands, replies: 1, ..Parcel::default() }, false))
     }
 
     /// Has calls that begin at the same time be sent together. It costs a call that is alone one more turn of its task.

@@ -14,10 +14,10 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::client::KvClient;
 use crate::cluster::Cluster;
-use crate::remote::run_submission;
+use crate::remote::{run_request, run_submission};
 use crate::routing::Target;
 use crate::slots::slot_of;
-use crate::submission::{Request, RequestKind};
+use crate::submission::{Request, RequestKind, pieces};
 
 /// The time for which results are held back until all servers have answered, so that they cross together. It may last twice as long.
 pub(crate) const GRACE: Duration = Duration::from_millis(2);
@@ -47,7 +47,7 @@ struct Call {
     ids: Vec<u32>,
     /// The ids whose callers no longer wait.
     given_up: Vec<u32>,
-    /// The server of requests for one key.
+    /// The server of requests for one key each.
     node: Option<u16>,
     work: Pin<Box<dyn Future<Output = Result<Vec<u8>>> + Send>>,
 }
@@ -85,31 +85,37 @@ impl ClusterCalls {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for bytes that are no submission, [`Error::Closed`]. Nothing is sent then.
-    pub fn submit(&self, mut submission: &[u8]) -> Result<()> {
+    pub fn submit(&self, submission: &[u8]) -> Result<()> {
         let mut state = lock(&self.0);
         let client = state.client.as_ref().ok_or(Error::Closed("the connection"))?;
         let mut begun: Vec<(Option<u16>, Vec<u32>, Vec<u8>)> = Vec::new();
         // The first of the calls that a request for one key may join. It must not overtake other requests.
         let mut open = 0;
-        while !submission.is_empty() {
-            let before = submission;
-            let request = Request::read(&mut submission)?;
-            let bytes = &before[..before.len() - submission.len()];
+        for piece in pieces(submission) {
+            let (request, bytes) = piece?;
             let node = node_of(client, &request);
-            let known = begun[open..].iter_mut().find(|(known, ..)| node.is_some() && *known == node);
+            let may_join = node.is_some() && matches!(request.kind, RequestKind::Get | RequestKind::Set);
+            let known = begun[open..].iter_mut().find(|(known, ..)| may_join && *known == node);
             if let Some((_, ids, requests)) = known {
                 ids.push(request.id);
                 requests.extend_from_slice(bytes);
             } else {
                 begun.push((node, vec![request.id], bytes.to_vec()));
-                open = if node.is_none() { begun.len() } else { open };
+                open = if may_join { open } else { begun.len() };
             }
         }
         for (node, ids, requests) in begun {
             let Some(mut client) = state.client.as_ref().and_then(KvClient::share) else { break };
             state.last_number += 1;
             let (number, given_up) = (state.last_number, Vec::new());
-            let work = Box::pin(async move { run_submission(&mut client, &requests).await });
+            let is_one = ids.len() == 1;
+            let work = Box::pin(async move {
+                if is_one {
+                    run_request(&mut client, node, &requests).await
+                } else {
+                    run_submission(&mut client, &requests).await
+                }
+            });
             state.calls.push(Call { number, ids, given_up, node, work });
         }
         state.wake();
@@ -137,9 +143,12 @@ impl ClusterCalls {
         state.wake();
     }
 
-    /// Drives the requests. Ready once there are results, and none is expected in a moment.
+    /// Drives the requests. Ready once there are results, and none is expected in a moment, and once the connections are closed.
     pub fn poll_results(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = lock(&self.0);
+        if state.client.is_none() {
+            return Poll::Ready(());
+        }
         let State { calls, results, reader, last_number, marks, tick, .. } = &mut *state;
         let mut context = Context::from_waker(context.waker());
         while let Poll::Ready(Some(frame)) = calls.poll_next_unpin(&mut context) {
@@ -158,6 +167,16 @@ impl ClusterCalls {
         }
         *reader = Some(context.waker().clone());
         Poll::Pending
+    }
+
+    /// Whether requests have no result yet.
+    pub fn is_busy(&self) -> bool {
+        !lock(&self.0).calls.is_empty()
+    }
+
+    /// Whether the connections are closed.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.0).client.is_none()
     }
 
     /// Takes the results so far, as a frame.
@@ -186,6 +205,12 @@ impl State {
 
 /// The server of a request that reads or writes one key.
 fn node_of(client: &KvClient, request: &Request<'_>) -> Option<u16> {
-    let key = request.arguments().next().filter(|_| matches!(request.kind, RequestKind::Get | RequestKind::Set))?;
+    let is_one = match request.kind {
+        RequestKind::Get | RequestKind::Set => true,
+        RequestKind::Mget => request.arguments().len() == 1,
+        RequestKind::Mset => request.arguments().len() == 2,
+        RequestKind::Pipeline | RequestKind::CheckedPipeline => false,
+    };
+    let key = request.arguments().next().filter(|_| is_one)?;
     client.cluster().map(|cluster| cluster.node_of(Target::Slot(slot_of(key))))
 }

@@ -39,7 +39,7 @@ pub use server::{Server, executable};
 pub use session::Session;
 pub use shared::SharedKvClient;
 pub use state::{STATEFUL, refusal};
-pub use submission::{Request, layout, requests};
+pub use submission::{Request, layout, pieces, requests};
 pub use url::{Endpoint, Url};
 
 /// The name of the target in the matrix, the results and the errors.

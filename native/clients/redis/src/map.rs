@@ -138,7 +138,7 @@ impl Map {
         (0..self.nodes.len()).map(index).filter(|node| self.is_doubtful(*node)).collect()
     }
 
-    fn is_doubtful(&self, node: u16) -> bool {
+    pub(crate) fn is_doubtful(&self, node: u16) -> bool {
         let lane = self.nodes.get(usize::from(node)).and_then(|node| node.lane.as_ref());
         lane.is_some_and(|lane| !lane.is_usable())
     }

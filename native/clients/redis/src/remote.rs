@@ -5,8 +5,53 @@ use boundary_bench_kernel::frame::Frame;
 
 use crate::client::KvClient;
 use crate::plan::Plan;
-use crate::resp::Commands;
-use crate::submission::{Entered, Entries, RequestKind, requests};
+use crate::resp::{Commands, Reply, write_argument};
+use crate::submission::{Entered, Entries, Request, RequestKind, requests};
+
+/// Runs a submission of one request, by one command if the server at `node` has its only key.
+///
+/// # Errors
+/// The errors of [`run_submission`].
+pub(crate) async fn run_request(client: &mut KvClient, node: Option<u16>, submission: &[u8]) -> Result<Vec<u8>> {
+    if let (Some(node), Some(Ok(request))) = (node, requests(submission).next())
+        && let Some(result) = run_alone(client, node, &request).await
+    {
+        return Ok(result);
+    }
+    run_submission(client, submission).await
+}
+
+/// Runs a request for one key. `None` if the server has surely not executed it, or refuses it: then it can run as any other request.
+async fn run_alone(client: &KvClient, node: u16, request: &Request<'_>) -> Option<Vec<u8>> {
+    let cluster = client.cluster().filter(|_| !client.has_timeout())?;
+    let mut commands = Commands::new();
+    match request.kind {
+        RequestKind::Mget | RequestKind::Mset => {
+            let name = if request.kind == RequestKind::Mget { b"MGET" } else { b"MSET" };
+            let arguments = request.arguments();
+            commands
+                .push_with(name, arguments.len(), |out| arguments.for_each(|argument| write_argument(out, argument)));
+        }
+        _ => drop(request.write(&mut commands)),
+    }
+    let answers = cluster.send_to(node, commands.into_bytes())?.await;
+    let (mut frame, mut entered) = (Frame::default(), Entered::default());
+    match &answers.failure {
+        Some((_, false)) => return None,
+        Some((error, true)) => entered.error(error),
+        None => match Reply::read_whole(answers.reply(0))? {
+            Reply::Error(_) => return None,
+            reply if !request.kind.takes(&reply, 1) => {
+                cluster.give_up_all();
+                entered.error(&request.kind.misfit(&reply));
+            }
+            Reply::Array(items) => items.for_each(|item| entered.reply(&item)),
+            reply => entered.reply(&reply),
+        },
+    }
+    entered.finish(request.id, &mut frame);
+    Some(frame.take())
+}
 
 /// Runs the requests of a submission in their order, and returns the frame of their results. Consecutive requests other
 /// than MGET and MSET go as one pipeline.
@@ -38,7 +83,7 @@ pub(crate) async fn run_submission(client: &mut KvClient, submission: &[u8]) -> 
             }
             RequestKind::Mset => {
                 match client.mset(Entries(request.arguments())).await {
-                    Ok(()) => entered.reply(&crate::Reply::Status(b"OK")),
+                    Ok(()) => entered.reply(&Reply::Status(b"OK")),
                     Err(error) => entered.error(&error),
                 }
                 entered.finish(request.id, &mut frame);

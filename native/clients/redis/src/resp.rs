@@ -98,6 +98,11 @@ impl Commands {
         &self.bytes
     }
 
+    /// The bytes of all commands.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The bytes of the command at a position, in wire format.
     pub fn command(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };

@@ -174,8 +174,19 @@ impl<'a> Iterator for Entries<'a> {
 impl ExactSizeIterator for Entries<'_> {}
 
 /// The requests of a submission. An error is the last item.
-pub fn requests(mut bytes: &[u8]) -> impl Iterator<Item = Result<Request<'_>>> {
-    std::iter::from_fn(move || (!bytes.is_empty()).then(|| Request::read(&mut bytes).inspect_err(|_| bytes = &[])))
+pub fn requests(bytes: &[u8]) -> impl Iterator<Item = Result<Request<'_>>> {
+    pieces(bytes).map(|piece| piece.map(|(request, _)| request))
+}
+
+/// The requests of a submission, each with its bytes. An error is the last item.
+pub fn pieces(mut bytes: &[u8]) -> impl Iterator<Item = Result<(Request<'_>, &[u8])>> {
+    std::iter::from_fn(move || {
+        let before = bytes;
+        (!bytes.is_empty()).then(|| {
+            let request = Request::read(&mut bytes).inspect_err(|_| bytes = &[])?;
+            Ok((request, &before[..before.len() - bytes.len()]))
+        })
+    })
 }
 
 impl<'a> Request<'a> {

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use tokio::sync::Notify;
 
 use crate::table::TableDefinition;
-use crate::{Engine, Ingest};
+use crate::{Engine, Ingest, bytes_of};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result, lock};
 
@@ -304,11 +304,4 @@ fn ingest(engine: &dyn Engine, table: &TableDefinition, shared: &Shared) -> Resu
         shared.lock().queued_bytes -= bytes;
         shared.announce();
     }
-}
-
-/// The bytes of a batch's values. The arrays of one IPC stream share a buffer. It must not count for each of them.
-fn bytes_of(batch: &RecordBatch) -> usize {
-    let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
-    // If the size of slices is unknown, the size of the whole buffers counts. It is at least as large.
-    sizes.sum::<std::result::Result<usize, _>>().unwrap_or_else(|_| batch.get_array_memory_size())
 }

@@ -5,6 +5,8 @@ use std::ffi::{CStr, CString, c_char};
 use std::ptr;
 use std::sync::{Arc, OnceLock};
 
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+
 use super::engine_error;
 use super::library as duckdb;
 use boundary_bench_kernel::{Error, Result};
@@ -121,7 +123,7 @@ impl Database {
         if unsafe { duckdb::duckdb_connect(self.0, &raw mut raw) } != duckdb::DuckDBSuccess {
             return Err(engine_error("no connection to the database"));
         }
-        Ok(Connection(Arc::new(RawConnection { raw, _database: Arc::clone(self) })))
+        Ok(Connection(Arc::new(RawConnection { raw, database: Arc::clone(self) })))
     }
 }
 
@@ -134,7 +136,7 @@ impl Drop for Database {
 
 struct RawConnection {
     raw: duckdb::duckdb_connection,
-    _database: Arc<Database>,
+    database: Arc<Database>,
 }
 
 // SAFETY: a connection has no thread of its own. DuckDB locks its context in each call.
@@ -161,6 +163,21 @@ impl Connection {
     /// Whether both are the same connection.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Another connection to the database.
+    pub(super) fn sibling(&self) -> Result<Self> {
+        self.0.database.connect()
+    }
+
+    /// Makes a view over an Arrow stream in the current schema.
+    ///
+    /// # Safety
+    /// The stream lives as long as any plan that reads the view.
+    pub(super) unsafe fn make_view(&self, name: &CStr, stream: *const FFI_ArrowArrayStream) -> Result<()> {
+        // SAFETY: connection and name live. DuckDB copies the stream, whose release function it does not call.
+        let state = unsafe { duckdb::duckdb_arrow_scan(self.raw(), name.as_ptr(), stream.cast_mut().cast()) };
+        if state == duckdb::DuckDBSuccess { Ok(()) } else { Err(engine_error("no view can be made over the rows")) }
     }
 
     /// Stops the statement that runs on this connection, if there is one.

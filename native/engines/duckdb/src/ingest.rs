@@ -10,6 +10,7 @@ use arrow_schema::SchemaRef;
 use super::catalog::{self, InsertColumns, TablePath};
 use super::engine_error;
 use super::ffi::{Appender, Connection, DataChunk, LogicalType, c_string};
+use super::row_groups::RowGroups;
 use super::session::Session;
 use super::statement::Statements;
 use super::stream::EmbeddedStream;
@@ -22,6 +23,10 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 use serde::de::IgnoredAny;
 
+/// The types, as DuckDB names them, whose values are the same in Arrow.
+const ARROW_TYPES: [&str; 10] =
+    ["BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR", "BLOB"];
+
 /// The bytes of texts at which the appender is flushed: it buffers some 200,000 rows, and these take too much memory if
 /// their texts are long.
 const MAX_HELD_BACK_BYTES: usize = 64 << 20;
@@ -30,6 +35,8 @@ const MAX_HELD_BACK_BYTES: usize = 64 << 20;
 pub(super) struct EmbeddedIngest {
     // The appender comes first, so that it is dropped before the connection.
     appender: Option<Appender>,
+    /// The rows that are kept for DuckDB to store by whole row groups, if it can.
+    groups: Option<RowGroups>,
     chunk: DataChunk,
     columns: Vec<Column>,
     mappings: Vec<Mapping>,
@@ -71,8 +78,12 @@ impl EmbeddedIngest {
         } else {
             Self::appender(&connection, path, table, are_all)?
         };
+        let are_plain = mappings.iter().zip(&type_names).all(|(mapping, name)| {
+            ARROW_TYPES.contains(&name.as_str()) && !mapping.is_text_form() && !mapping.is_converted_by_sql()
+        });
         Ok(Self {
             appender: Some(appender),
+            groups: (are_all && are_plain).then(|| RowGroups::new(path.clone(), table.to_arrow())),
             chunk: DataChunk::new(&types),
             columns: table.columns.clone(),
             mappings,
@@ -103,6 +114,21 @@ impl EmbeddedIngest {
             }
         }
         Ok(appender)
+    }
+
+    /// Adds the rows to the row groups, or appends them.
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Some(groups) = &mut self.groups else { return self.append(batch) };
+        let is_taken = groups.add(&self.connection, batch)?;
+        self.rows += batch.num_rows() as u64;
+        if is_taken { Ok(()) } else { self.append_held() }
+    }
+
+    /// Appends the rows that are kept. They are all rows so far.
+    fn append_held(&mut self) -> Result<()> {
+        let Some(groups) = self.groups.take() else { return Ok(()) };
+        self.rows = 0;
+        groups.held().try_for_each(|batch| self.append(&batch))
     }
 
     fn append(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -217,20 +243,18 @@ impl EmbeddedIngest {
     /// Discards all rows. The appender is destroyed first: after the end of the transaction that would write its
     /// buffered rows.
     fn roll_back(&mut self) -> Result<()> {
-        match self.appender.take() {
-            None => Ok(()),
-            Some(mut appender) => {
-                appender.clear();
-                drop(appender);
-                self.connection.run(c"ROLLBACK")
-            }
-        }
+        let Some(mut appender) = self.appender.take() else { return Ok(()) };
+        appender.clear();
+        drop(appender);
+        let rolled_back = self.connection.run(c"ROLLBACK");
+        self.groups = None;
+        rolled_back
     }
 }
 
 impl Ingest for EmbeddedIngest {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let written = check_batch(&self.schema, batch, self.rows).and_then(|()| self.append(batch));
+        let written = check_batch(&self.schema, batch, self.rows).and_then(|()| self.add(batch));
         if written.is_err() {
             // Only the first error matters to the caller. Closing the connection rolls back anyway.
             let _ = self.roll_back();
@@ -239,9 +263,12 @@ impl Ingest for EmbeddedIngest {
     }
 
     fn commit(mut self: Box<Self>) -> Result<u64> {
-        let appender = self.appender.as_mut().ok_or(Error::Closed("the insert"))?;
         // After an error, dropping `self` rolls back.
-        appender.flush()?;
+        match &mut self.groups {
+            Some(groups) if groups.are_stored() => groups.finish()?,
+            _ => self.append_held()?,
+        }
+        self.appender.as_mut().ok_or(Error::Closed("the insert"))?.flush()?;
         self.appender = None;
         self.connection.run(c"COMMIT")?;
         Ok(self.rows)

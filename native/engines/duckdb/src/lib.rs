@@ -15,6 +15,7 @@ mod ingest;
 mod library;
 mod only_statement;
 mod prepared;
+mod row_groups;
 mod session;
 mod sql;
 mod statement;

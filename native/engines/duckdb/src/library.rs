@@ -97,6 +97,7 @@ functions! {
     fn duckdb_appender_destroy(appender: *mut duckdb_appender) -> duckdb_state;
     fn duckdb_appender_error_data(appender: duckdb_appender) -> duckdb_error_data;
     fn duckdb_appender_flush(appender: duckdb_appender) -> duckdb_state;
+    fn duckdb_arrow_scan(connection: duckdb_connection, table_name: *const c_char, arrow: duckdb_arrow_stream) -> duckdb_state;
     fn duckdb_bind_blob(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, data: *const c_void, length: idx_t) -> duckdb_state;
     fn duckdb_bind_boolean(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: bool) -> duckdb_state;
     fn duckdb_bind_date(prepared_statement: duckdb_prepared_statement, param_idx: idx_t, val: duckdb_date) -> duckdb_state;

@@ -27,6 +27,7 @@ macro_rules! handles {
 
 handles! {
     _duckdb_appender duckdb_appender;
+    _duckdb_arrow_stream duckdb_arrow_stream;
     _duckdb_config duckdb_config;
     _duckdb_connection duckdb_connection;
     _duckdb_data_chunk duckdb_data_chunk;

@@ -31,6 +31,8 @@ struct Inner {
     /// The unsettled promises, by their numbers.
     promises: RefCell<HashMap<u64, sys::napi_deferred>>,
     last_promise: Cell<u64>,
+    /// The number of [`LoopRuntime::hold`]s.
+    holds: Cell<usize>,
     /// Answers of promises that are not settled in JavaScript yet.
     answers: RefCell<Vec<Settlement>>,
 }
@@ -58,6 +60,7 @@ impl LoopRuntime {
             tasks,
             promises: RefCell::default(),
             last_promise: Cell::default(),
+            holds: Cell::default(),
             answers: RefCell::default(),
         });
         Attachment::attach(&inner, env, None)?;
@@ -98,6 +101,25 @@ impl LoopRuntime {
     }
 }
 
+impl LoopRuntime {
+    /// Runs work that no promise waits for. It is first polled before the loop waits, and ends with the thread.
+    pub fn spawn(&self, work: impl Future<Output = ()> + 'static) -> Result<()> {
+        self.0.tasks.spawn(work)
+    }
+
+    /// Has `deliver` called when the answers of this iteration are given to JavaScript.
+    pub fn deliver_with(&self, deliver: impl FnOnce() + 'static) {
+        self.0.answers.borrow_mut().push(Box::new(move |_| deliver()));
+    }
+
+    /// Keeps the process alive, until it is called as often with false as with true.
+    pub fn hold(&self, is_held: bool) {
+        let holds = self.0.holds.get();
+        self.0.holds.set(if is_held { holds + 1 } else { holds - 1 });
+        self.0.keep_alive();
+    }
+}
+
 /// Resolves or rejects a promise.
 ///
 /// # Safety
@@ -124,9 +146,9 @@ impl Inner {
         }
     }
 
-    /// Keeps the process alive while promises are unsettled.
+    /// Keeps the process alive while promises are unsettled, or it is held.
     fn keep_alive(&self) {
-        self.tasks.keep_alive(!self.promises.borrow().is_empty());
+        self.tasks.keep_alive(self.holds.get() > 0 || !self.promises.borrow().is_empty());
     }
 }
 

@@ -1,44 +1,61 @@
+/** Clients in processes and in threads of their own, by the built package. */
 import { spawnSync } from 'node:child_process';
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-import { startMysql } from '../../mysql-server.js';
+import { mysqlOfSuite } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
+import { redisOfSuite } from '../../redis-server.js';
 
-const INDEX = new URL('../../../dist/index.js', import.meta.url).href;
+const INDEX = JSON.stringify(new URL('../../../dist/index.js', import.meta.url).href);
 
-/** Runs a module in a process of its own with the built package; returns its exit status and its output. */
-function runModule(url: string, code: string): { readonly status: number | null; readonly output: string } {
-  const module = `import { SqlClient } from ${JSON.stringify(INDEX)};\nconst url = ${JSON.stringify(url)};\n${code}`;
+/** Runs a module in a process of its own, and expects it to end by itself with this output. */
+function expectOutput(expected: string, name: 'KvClient' | 'SqlClient', url: string, code: string): void {
+  const module = `import { ${name} } from ${INDEX};\nconst url = ${JSON.stringify(url)};\n${code}`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', module], {
     encoding: 'utf8',
     timeout: 60_000,
   });
-  return { status, output: stdout + stderr };
+  expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: expected });
 }
 
-describe.skipIf(lacks('mysql'))('SqlClient and the threads of Node', () => {
-  let server: Awaited<ReturnType<typeof startMysql>>;
-  beforeAll(async () => void (server = await startMysql()), 60_000);
-  afterAll(() => server?.stop());
+describe.skipIf(lacks('redis'))('KvClient and the threads of Node', () => {
+  const redis = redisOfSuite();
 
   test('an open client does not keep the process alive, a call under way does', () => {
-    const { status, output } = runModule(
-      server.url,
+    expectOutput(
+      'null\n',
+      'KvClient',
+      redis.url,
+      `const client = await KvClient.connect(url);
+       client.pipeline().command('BLPOP', 'none', '0.3').execute().then((replies) => console.log(replies.value(0)));`,
+    );
+  });
+});
+
+describe.skipIf(lacks('mysql'))('SqlClient and the threads of Node', () => {
+  const mysql = mysqlOfSuite();
+
+  test('an open client does not keep the process alive, a call under way does', () => {
+    expectOutput(
+      '0\n',
+      'SqlClient',
+      mysql.url,
       `const client = await SqlClient.connect(url);
        client.query('SELECT SLEEP(0.3) AS s').then((result) => console.log(result.rows()[0].s));`,
     );
-    expect({ status, output }).toEqual({ status: 0, output: '0\n' });
   }, 60_000);
 
   test('a worker ends in the middle of its calls, and others go on', () => {
-    const { status, output } = runModule(
-      server.url,
+    expectOutput(
+      '9\n',
+      'SqlClient',
+      mysql.url,
       `import { Worker } from 'node:worker_threads';
        const work = \`
-         import(${JSON.stringify(INDEX)}).then(async ({ SqlClient }) => {
+         import(${INDEX}).then(async ({ SqlClient }) => {
            const { parentPort } = await import('node:worker_threads');
-           const client = await SqlClient.connect(${JSON.stringify(server.url)}, { connections: 4 });
+           const client = await SqlClient.connect(\${JSON.stringify(url)}, { connections: 4 });
            await client.ping();
            parentPort.postMessage('ready');
            for (;;) await Promise.all(Array.from({ length: 20 }, (_, n) => client.execute('SELECT ?, SLEEP(0.001)', [n])));
@@ -52,6 +69,5 @@ describe.skipIf(lacks('mysql'))('SqlClient and the threads of Node', () => {
        }
        console.log((await client.query('SELECT 9 AS n')).rows()[0].n);`,
     );
-    expect({ status, output }).toEqual({ status: 0, output: '9\n' });
   }, 120_000);
 });

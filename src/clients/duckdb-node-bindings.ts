@@ -1,0 +1,219 @@
+/**
+ * `@duckdb/node-bindings`, the public package that `@duckdb/node-api` is built on, on the same libduckdb as the embedded engine. It
+ * copies whole vectors from and to typed arrays, so the loops over rows are the caller's own code. The database has the settings of
+ * the embedded engine.
+ *
+ * Its ways, each from the fastest to the slowest. Rows in: typed arrays filled from the rows, with a timestamp's halves written as
+ * numbers, with a `bigint` of the caller's, with `BigInt(timestamp)`; `append_int32` and its kind. Columns in: `copy_data_to_vector`
+ * into a chunk that is used again, into new chunks. Objects out: chunks of a materialized result pushed to an array, set in an
+ * array of the final length, chunks of a streamed result. Columns of a whole table: a streamed result whose next chunk is fetched
+ * while one is read, without that, a materialized result by `result_get_chunk`, by `fetch_chunk`. Columns of a filter: a materialized
+ * result comes first, since streamed chunks have only the few rows that are left of a chunk of the table.
+ *
+ * `vector_get_data` copies, so nothing that it returns depends on its chunk. `vector_get_validity` is null for a vector without nulls,
+ * and asking for it costs nothing that shows.
+ */
+import type * as Bindings from '@duckdb/node-bindings';
+
+import {
+  CHUNK_ROWS,
+  type DuckDbClient,
+  type DuckDbColumn,
+  type DuckDbNumbers,
+  type DuckDbObject,
+  type DuckDbWriter,
+} from './duckdb-client.js';
+import { DUCKDB_SETTINGS } from './duckdb-settings.js';
+import type { MeasurementColumns, MeasurementRow } from './measurement-table.js';
+import { importPackage, optionalVersion } from './optional-package.js';
+
+const DUCKDB_NODE_BINDINGS = '@duckdb/node-bindings';
+
+const library = await importPackage(
+  DUCKDB_NODE_BINDINGS,
+  async () => (await import('@duckdb/node-bindings')).default as typeof Bindings,
+);
+
+const { BIGINT, DOUBLE, INTEGER, VARCHAR } = library.Type;
+
+const TWO_TO_32 = 2 ** 32;
+
+/** The bytes of a text in a vector: its length, and the text itself up to 12 bytes, or 4 bytes of it and a pointer. */
+const TEXT_BYTES = 16;
+
+export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
+  readonly versions = { [DUCKDB_NODE_BINDINGS]: optionalVersion(DUCKDB_NODE_BINDINGS) };
+  readonly #database: Bindings.Database;
+  readonly #connection: Bindings.Connection;
+  /** The chunk that is read, kept alive: its vectors point to texts in its memory. */
+  readonly #chunk: Bindings.DataChunk[] = [];
+
+  private constructor(database: Bindings.Database, connection: Bindings.Connection) {
+    this.#database = database;
+    this.#connection = connection;
+  }
+
+  static async open(): Promise<DuckDbBindings> {
+    const config = library.create_config();
+    for (const [name, value] of Object.entries(DUCKDB_SETTINGS)) library.set_config(config, name, value);
+    const database = await library.open(':memory:', config);
+    return new DuckDbBindings(database, await library.connect(database));
+  }
+
+  async run(sql: string): Promise<void> {
+    await library.query(this.#connection, sql);
+  }
+
+  async writeRows(table: string): Promise<DuckDbWriter<readonly MeasurementRow[]>> {
+    const id = new Int32Array(CHUNK_ROWS);
+    const sensorId = new Int32Array(CHUNK_ROWS);
+    const value = new Float64Array(CHUNK_ROWS);
+    const timestamp = new BigInt64Array(CHUNK_ROWS);
+    const halves = new Uint32Array(timestamp.buffer);
+    const { append, finish } = this.#append(table);
+    return {
+      add(rows) {
+        for (let start = 0; start < rows.length; start += CHUNK_ROWS) {
+          const length = Math.min(CHUNK_ROWS, rows.length - start);
+          for (let at = 0; at < length; at += 1) {
+            const row = rows[start + at] as MeasurementRow;
+            id[at] = row[0];
+            sensorId[at] = row[1];
+            value[at] = row[2];
+            halves[2 * at] = row[3];
+            halves[2 * at + 1] = Math.floor(row[3] / TWO_TO_32);
+          }
+          append([id, sensorId, value, timestamp], 0, length);
+        }
+      },
+      finish,
+    };
+  }
+
+  async writeColumns(table: string): Promise<DuckDbWriter<MeasurementColumns>> {
+    const { append, finish } = this.#append(table);
+    return {
+      add({ id, sensor_id, value, timestamp }) {
+        for (let start = 0; start < id.length; start += CHUNK_ROWS) {
+          append([id, sensor_id, value, timestamp], start, Math.min(CHUNK_ROWS, id.length - start));
+        }
+      },
+      finish,
+    };
+  }
+
+  async objects(sql: string): Promise<DuckDbObject[]> {
+    const result = await library.query(this.#connection, sql);
+    const names = Array.from({ length: library.column_count(result) }, (_, column) =>
+      library.column_name(result, column),
+    );
+    const makeObjects = objectMaker(names);
+    const objects: DuckDbObject[] = [];
+    for (const columns of this.#chunksOf(result)) makeObjects(columns, columns[0]!.length, objects);
+    return objects;
+  }
+
+  columns(sql: string, isWhole: boolean): AsyncGenerator<readonly DuckDbColumn[]> {
+    return isWhole ? this.#streamed(sql) : this.#materialized(sql);
+  }
+
+  close(): void {
+    library.disconnect_sync(this.#connection);
+    library.close_sync(this.#database);
+  }
+
+  /** Appends whole vectors to a table, by one chunk that is used again. */
+  #append(table: string) {
+    const appender = library.appender_create(this.#connection, null, table);
+    const types = [INTEGER, INTEGER, DOUBLE, BIGINT];
+    const chunk = library.create_data_chunk(types.map((type) => library.create_logical_type(type)));
+    const vectors = types.map((_, column) => library.data_chunk_get_vector(chunk, column));
+    return {
+      append(columns: readonly DuckDbNumbers[], start: number, rows: number): void {
+        library.data_chunk_set_size(chunk, rows);
+        for (const [position, { buffer, byteOffset, BYTES_PER_ELEMENT: width }] of columns.entries()) {
+          const from = byteOffset + start * width;
+          library.copy_data_to_vector(vectors[position]!, 0, buffer as ArrayBuffer, from, rows * width);
+        }
+        library.append_data_chunk(appender, chunk);
+      },
+      finish: (): void => library.appender_close_sync(appender),
+    };
+  }
+
+  async *#streamed(sql: string): AsyncGenerator<readonly DuckDbColumn[]> {
+    const result = await library.execute_prepared_streaming(await library.prepare(this.#connection, sql));
+    const types = typesOf(result);
+    let next = library.fetch_chunk(result);
+    for (;;) {
+      const chunk = await next;
+      if (chunk === null || library.data_chunk_get_size(chunk) === 0) return;
+      next = library.fetch_chunk(result);
+      yield this.#columnsOf(chunk, types);
+    }
+  }
+
+  async *#materialized(sql: string): AsyncGenerator<readonly DuckDbColumn[]> {
+    for (const columns of this.#chunksOf(await library.query(this.#connection, sql))) yield columns;
+  }
+
+  /** The columns of a materialized result, chunk by chunk. */
+  *#chunksOf(result: Bindings.Result): Generator<readonly DuckDbColumn[]> {
+    const types = typesOf(result);
+    const count = library.result_chunk_count(result);
+    for (let index = 0; index < count; index += 1) {
+      yield this.#columnsOf(library.result_get_chunk(result, index), types);
+    }
+  }
+
+  #columnsOf(chunk: Bindings.DataChunk, types: readonly Bindings.Type[]): DuckDbColumn[] {
+    this.#chunk[0] = chunk;
+    const rows = library.data_chunk_get_size(chunk);
+    return types.map((type, column) => columnOf(library.data_chunk_get_vector(chunk, column), type, rows));
+  }
+}
+
+function typesOf(result: Bindings.Result): Bindings.Type[] {
+  return Array.from({ length: library.column_count(result) }, (_, column) => library.column_type(result, column));
+}
+
+/** The values of a vector: a typed array of numbers without nulls, else an array. */
+function columnOf(vector: Bindings.Vector, type: Bindings.Type, rows: number): DuckDbColumn {
+  // Null if the vector has no nulls, although its type does not say so.
+  const validity = library.vector_get_validity(vector, 8 * Math.ceil(rows / 64)) as Uint8Array | null;
+  const isValid = (row: number): boolean => validity === null || library.validity_row_is_valid(validity, row);
+  if (type === VARCHAR) {
+    const bytes = library.vector_get_data(vector, rows * TEXT_BYTES) as Buffer;
+    return Array.from({ length: rows }, (_, row) => (isValid(row) ? textAt(bytes, row * TEXT_BYTES) : null));
+  }
+  const values = numbersOf(vector, type, rows);
+  return validity === null
+    ? values
+    : Array.from<unknown, unknown>(values, (value, row) => (isValid(row) ? value : null));
+}
+
+function numbersOf(vector: Bindings.Vector, type: Bindings.Type, rows: number): DuckDbNumbers {
+  const Values = type === INTEGER ? Int32Array : type === DOUBLE ? Float64Array : BigInt64Array;
+  const { buffer, byteOffset } = library.vector_get_data(vector, rows * Values.BYTES_PER_ELEMENT);
+  return new Values(buffer as ArrayBuffer, byteOffset, rows);
+}
+
+function textAt(bytes: Buffer, start: number): string {
+  const length = bytes.readUInt32LE(start);
+  if (length <= 12) return bytes.toString('utf8', start + 4, start + 4 + length);
+  const pointer = bytes.byteOffset + start + 8;
+  return (library.get_data_from_pointer(bytes.buffer as ArrayBuffer, pointer, length) as Buffer).toString();
+}
+
+type ObjectMaker = (columns: readonly DuckDbColumn[], rows: number, into: DuckDbObject[]) => void;
+
+/**
+ * A loop with the columns' names in its source, as a caller who knows the query writes it, so that all objects have one shape.
+ */
+function objectMaker(names: readonly string[]): ObjectMaker {
+  const properties = names.map((name, column) => `${JSON.stringify(name)}: v${column}[row]`);
+  const columns = names.map((_, column) => `v${column} = columns[${column}]`);
+  const source = `const ${columns.join(', ')};
+for (let row = 0; row < rows; row += 1) into.push({ ${properties.join(', ')} });`;
+  return new Function('columns', 'rows', 'into', source) as ObjectMaker;
+}
