@@ -8,6 +8,7 @@ import { withExpected } from '../../dist/model/expected.js';
 import { parseRun, wholeRecord } from '../../dist/records/run-file.js';
 import { adviceFor, adviceOf } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
+import { clientLines } from '../../dist/report/client-versions.js';
 import { noVerdictNotes } from '../../dist/report/marks.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
@@ -255,7 +256,8 @@ function crossingOf(id) {
 
 function measuredBy(run) {
   const { seconds } = run.context;
-  return paragraph(`Measured by: ${commandOf(run)}${seconds === undefined ? '' : `, in ${formatClock(seconds)}`}`);
+  const time = seconds === undefined ? '' : `, in ${formatClock(seconds)}`;
+  return paragraph([`Measured by: ${commandOf(run)}${time}`, ...clientLines(run.records, run.context)].join('. '));
 }
 
 function requests(kind, engine) {

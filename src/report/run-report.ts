@@ -5,6 +5,7 @@ import type { CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { checkOf } from '../records/run-file.js';
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
+import { clientLines } from './client-versions.js';
 import { compactNote, isCompact } from './compact.js';
 import { NOOP } from '../records/noop.js';
 import { attributionTexts } from './attribution.js';
@@ -130,6 +131,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
       'Rust vs Node.js with the same connections',
       requestHeadToHeadTable(requestWork, recordOf, margin),
     ),
+    ...clientLines(completed, run.context).map(paragraph),
     ...(withResources ? resourceBlocks(run, completed) : []),
   ];
 }

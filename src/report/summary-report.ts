@@ -5,6 +5,7 @@ import type { AddonOverJavaScript } from '../compare/sides.js';
 import type { CompletedRecord, Run } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { isCall } from './call-table.js';
+import { clientLines } from './client-versions.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
 import { adviceOf } from './advice.js';
 import { attributionTexts } from './attribution.js';
@@ -75,7 +76,7 @@ export function renderRunSummary(run: Run, { report, columns: width }: SummaryOp
     ...list(otherCrossingLines(completed)),
     ...noVerdictNotes(completed.filter(isCrossing)).map(paragraph),
     ...list(attributionTexts(completed, judge)),
-    ...notes(answers, style).map(paragraph),
+    ...[...notes(answers, style), ...clientLines(completed, run.context)].map(paragraph),
     ...list(unfinishedTable(run.records).rows.map(([cells, outcome, why]) => `${cells} ${outcome}: ${why}`)),
     ...(warning === undefined ? [] : [paragraph(`Warning: ${warning}`)]),
     paragraph(`Report: ${report}`),

@@ -6,6 +6,7 @@ import { commitText } from '../../records/commit.js';
 import type { Run } from '../../records/record.js';
 import { adviceOf } from '../advice.js';
 import { attributionTexts } from '../attribution.js';
+import { clientLines } from '../client-versions.js';
 import { compactNote, isCompact } from '../compact.js';
 import { crossingTable, isCrossing, otherCrossingLines } from '../crossing-lines.js';
 import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
@@ -58,7 +59,7 @@ export async function renderRunHtml(run: Run, command?: string): Promise<string>
         )),
     ...trustSection(canvas, run, contests),
     ...profilesSection(run),
-    { id: 'all', title: 'All records', content: recordsTable(run.records, anchorOf) },
+    { id: 'all', title: 'All records', content: markup`${recordsTable(run.records, anchorOf)}${clientsNote(run)}` },
     { id: 'unfinished', title: 'Failed and skipped', content: unfinishedList(run.records) },
     { id: 'host', title: 'Hardware and software', content: hostContent(run) },
   ]);
@@ -74,6 +75,11 @@ function howText({ context, records }: Run, command: string | undefined): Markup
 function hostContent(run: Run): Markup {
   const note = isCompact(run) ? markup`<p>${compactNote(run)}</p>` : undefined;
   return markup`${listOf(hostLines(run.context))}${note}`;
+}
+
+/** The line of the versions of other clients, below a table. */
+function clientsNote({ records, context }: Run): Markup[] {
+  return clientLines(completedOf(records), context).map((line) => markup`<p class="quiet">${line}</p>`);
 }
 
 /** The links to the files of profiled cells. */
@@ -111,7 +117,7 @@ export function answerSection(run: Run): Section {
     advice,
     parts.length === 0 ? undefined : listOf(parts, 'answer'),
   ];
-  return { id: 'answer', title: 'The answer', content: markup`${answerTable(run)}${more}${none}` };
+  return { id: 'answer', title: 'The answer', content: markup`${answerTable(run)}${clientsNote(run)}${more}${none}` };
 }
 
 function lanesSection(
@@ -162,7 +168,7 @@ function cpuFactors(run: Run): Markup | undefined {
   ]);
   return markup`
 <details class="print"><summary>Wall time and CPU time side by side</summary>
-${blocksMarkup(blocks)}</details>`;
+${blocksMarkup(blocks)}${clientsNote(run)}</details>`;
 }
 
 /** The dot plot of a contest. */
