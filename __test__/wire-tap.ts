@@ -1,5 +1,5 @@
-import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { listening } from './listening.js';
 
 /** Counts the requests in all bytes that a client has sent on one connection. */
 export type CountRequests = (sent: Buffer) => number;
@@ -29,8 +29,7 @@ export class WireTap {
   static async start(url: string, count: CountRequests): Promise<WireTap> {
     const { hostname, port } = new URL(url);
     const tap = new WireTap(hostname, Number(port), count);
-    tap.#server.listen(0, '127.0.0.1');
-    await once(tap.#server, 'listening');
+    await listening(tap.#server);
     return tap;
   }
 

@@ -1,6 +1,4 @@
 /** The clients on each event loop that can drive them: libuv's, and the addon's own, which other runtimes than Node get. */
-import { createServer, type Http2Server } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -13,6 +11,7 @@ import { lacksForFile } from '../needs.js';
 import { startRedis } from '../redis-server.js';
 import { endingOf, resultOf, type Runner } from './run-script.js';
 import { installed, isMissing } from './runtimes.js';
+import { startHttp2Server, type Http2TestServer } from '../library/http/http2-server.js';
 
 /** The environment in which Node uses the addon's own loop. */
 const THREADS = { BOUNDARY_BENCH_EVENT_LOOP: 'threads' };
@@ -20,10 +19,8 @@ const THREADS = { BOUNDARY_BENCH_EVENT_LOOP: 'threads' };
 const much = 3 << 20;
 
 /** Starts a server of HTTP/2 with the paths that `clients.mjs` asks for. */
-async function startHttp2(): Promise<Http2Server> {
-  const server = createServer();
-  server.on('stream', (stream, { ':path': path = '' }) => {
-    stream.on('error', () => {});
+function startHttp2(): Promise<Http2TestServer> {
+  return startHttp2Server((stream, path) => {
     if (path === '/cut') stream.session?.destroy();
     else if (path === '/never') return;
     else if (path !== '/much') stream.end(path.slice('/echo/'.length));
@@ -33,8 +30,6 @@ async function startHttp2(): Promise<Http2Server> {
       stream.on('end', () => stream.end('x'.repeat(length)));
     }
   });
-  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
-  return server;
 }
 
 /** Starts two servers that share the slots of a cluster. */
@@ -80,7 +75,7 @@ describe('the clients', () => {
   const servers: PrivateServer[] = [];
   let shards: PrivateShards;
   let web: RawServer;
-  let http2: Http2Server;
+  let http2: Http2TestServer;
   let cluster: readonly ScriptedRedis[];
   let urls: Record<string, unknown>;
 
@@ -100,7 +95,7 @@ describe('the clients', () => {
     urls = {
       shards: shards.urls,
       http: web.url,
-      http2: `http://127.0.0.1:${(http2.address() as AddressInfo).port}`,
+      http2: http2.url,
       cluster: cluster[0]!.url,
     };
     if (hasRedis) {
@@ -119,7 +114,7 @@ describe('the clients', () => {
     await Promise.all(servers.map((server) => server.stop()));
     await shards.stop();
     await web[Symbol.asyncDispose]();
-    http2.close();
+    await http2[Symbol.asyncDispose]();
     cluster.forEach((server) => server.close());
   });
 

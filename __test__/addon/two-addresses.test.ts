@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
-import { type AddressInfo, connect, type Server } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -12,6 +12,7 @@ import { startScriptedRedis } from '../library/kv/scripted-redis.js';
 import { greeting, okPacket, PLAIN, startScriptedMysql } from '../library/sql/scripted-mysql.js';
 import { resultOf } from './run-script.js';
 import { folderOfTest } from '../temporary-folder.js';
+import { listening } from '../listening.js';
 
 /** A thread that listens at ports of 127.0.0.2, whose queues hold two connections each, and then sleeps. */
 const SILENT = `
@@ -23,11 +24,6 @@ const SILENT = `
     parentPort.postMessage('listens');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });`;
-
-async function listening(server: Server): Promise<number> {
-  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
-  return (server.address() as AddressInfo).port;
-}
 
 test.skipIf(process.platform !== 'linux')(
   'every client takes the address that answers',

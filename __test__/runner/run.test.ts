@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { appendFile, readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -17,6 +17,7 @@ import { network } from '../records/sample-run.js';
 import { sumFamily } from './sum-family.mjs';
 import { errorWith } from '../error-with.js';
 import { folderOfTest } from '../temporary-folder.js';
+import { listening } from '../listening.js';
 
 const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
 const TYPED_BACK = 'sums/sum.typed/backwards/js/arrays/w1';
@@ -321,9 +322,7 @@ describe('a named server that ends', () => {
   /** The sums with a server, which a cell reaches and which ends with the cell `ending`. */
   async function served(ending: string): Promise<{ family: Family; port: number; reached: () => number }> {
     const server = createServer((socket) => socket.end()).unref();
-    const port = await new Promise<number>((done) => {
-      server.listen(0, '127.0.0.1', () => done((server.address() as AddressInfo).port));
-    });
+    const port = await listening(server);
     const sums = sumFamily({ broken: { [ending]: 'throw' } });
     let reached = 0;
     const family: Family = {

@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { JsCodec } from '../../../src/clients/js-codec.js';
@@ -11,6 +10,7 @@ import { openStageCell } from '../../../src/families/ingest/stages.js';
 import { openTarget, type TargetServer } from '../../../src/families/requests/target-server.js';
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import { openCells, stopwatch } from '../sampled-cells.js';
+import { listening } from '../../listening.js';
 
 const { signal } = new AbortController();
 const MISMATCH = { code: 'BB_CHECKSUM_MISMATCH' };
@@ -92,6 +92,7 @@ test('batches that are exchanged or missing are noticed, and so are other names'
 describe('a server', () => {
   let target: TargetServer;
   let proxy: Server;
+  let url: string;
   /** Changes the points of an answer; set by each test. */
   let spoil: (points: Point[]) => void = () => {};
 
@@ -119,7 +120,7 @@ describe('a server', () => {
         response.end(text);
       });
     });
-    await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening));
+    url = `http://127.0.0.1:${await listening(proxy)}`;
   }, 120_000);
   afterAll(async () => {
     proxy.closeAllConnections();
@@ -130,7 +131,6 @@ describe('a server', () => {
   test.each(Object.keys(MISTAKES))(
     'from which each side reads that %s',
     async (what) => {
-      const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
       const options = {
         rows: 1000,
         workers: 1,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once as event } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import {
@@ -19,6 +19,7 @@ import { KvClient } from '../../../src/index.js';
 import { lacks } from '../../needs.js';
 import { startRedis, startRedisCluster } from '../../redis-server.js';
 import { failureOf } from '../../error-with.js';
+import { listening } from '../../listening.js';
 
 describe('targetUrl', () => {
   it('takes the option and no variable, and neither for a private server', () => {
@@ -197,9 +198,8 @@ describe('a process that is killed', () => {
 
 /** A port on which nothing listens. */
 async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await event(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const server = createServer();
+  const port = await listening(server);
   server.close();
   await event(server, 'close');
   return String(port);

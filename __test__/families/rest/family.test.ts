@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { HttpClient, JsonPaths } from '../../../src/index.js';
@@ -12,6 +11,7 @@ import type { Stopwatch } from '../../../src/families/workload.js';
 import type { Checksum } from '../../../src/records/record.js';
 import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
 import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
+import { listening } from '../../listening.js';
 
 const { signal } = new AbortController();
 
@@ -324,8 +324,7 @@ describe('the rest family', () => {
 
 it('skips the cells of HTTP/2 if the server speaks HTTP/1.1 alone', async () => {
   const server = createServer((_request, response) => response.end('{}'));
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const engines = { rest: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const engines = { rest: `http://127.0.0.1:${await listening(server)}` };
   const options = { rows: 0, workers: 1, engines, connections: [1], batch: [8] };
   const cells = restFamily.plan(options).filter(({ cell }) => cell.workload === 'pkread.http2');
   // Rust's client has three drivers.

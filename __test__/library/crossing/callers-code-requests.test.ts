@@ -1,5 +1,3 @@
-import { createServer, type Http2Server } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { HttpClient, type HttpRequest, KvClient, SqlClient, SqlType, typed } from '../../../src/index.js';
@@ -9,10 +7,11 @@ import { startRedis } from '../../redis-server.js';
 import { type Taker, takesCodeOfItsCaller, text } from '../callers-code.js';
 import { type RawServer, startRawServer } from '../http/http-server.js';
 import type { Watch } from '../watched-values.js';
+import { startHttp2Server, type Http2TestServer } from '../http/http2-server.js';
 
 describe('HttpClient', () => {
   let server: RawServer;
-  let http2: Http2Server;
+  let http2: Http2TestServer;
   /** The text that the servers get of a request with a mark. */
   const seen = (mark: string): string => `POST /${mark} a=${mark} ${mark}`;
 
@@ -21,21 +20,19 @@ describe('HttpClient', () => {
       const [, header] = /a: (\w*)/.exec(head) ?? [];
       answer(`${method} ${path} a=${header} ${head.endsWith('content-length: 1') ? path.slice(1) : 'no body'}`);
     });
-    http2 = createServer();
-    http2.on('stream', (stream, headers) => {
+    http2 = await startHttp2Server((stream, path, headers) => {
       let body = '';
       stream.on('data', (data) => (body += String(data)));
       stream.on('end', () => {
         stream.respond({ ':status': 200 });
-        stream.end(`${headers[':method']} ${headers[':path']} a=${String(headers['a'])} ${body}`);
+        stream.end(`${headers[':method']} ${path} a=${String(headers['a'])} ${body}`);
       });
     });
-    await new Promise<void>((done) => void http2.listen(0, '127.0.0.1', done));
   });
 
   afterAll(async () => {
     await server[Symbol.asyncDispose]();
-    http2.close();
+    await http2[Symbol.asyncDispose]();
   });
 
   const request = (mark: string): HttpRequest => ({ path: `/${mark}`, headers: { a: mark }, body: text(mark) });
@@ -64,7 +61,7 @@ describe('HttpClient', () => {
     );
     takesCodeOfItsCaller(
       `${name}, over HTTP/2`,
-      openOn(() => `http://127.0.0.1:${(http2.address() as AddressInfo).port}`, true),
+      openOn(() => http2.url, true),
       seen,
     );
   }

@@ -1,10 +1,11 @@
-import { createServer, type AddressInfo, type Socket, connect as connectSocket } from 'node:net';
+import { createServer, type Socket, connect as connectSocket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import { HttpClient, KvClient, ShardClient, SqlClient } from '../../../src/index.js';
 import { startRawServer } from '../http/http-server.js';
+import { listening } from '../../listening.js';
 
 interface Times {
   readonly timeoutMs?: number;
@@ -85,8 +86,7 @@ describe.concurrent('connecting to a server that says nothing', () => {
       // A socket that is not read does not see its end.
       socket.resume();
     });
-    await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
-    const { port } = server.address() as AddressInfo;
+    const port = await listening(server);
     await expect(CLIENTS[name]!(port, { connectTimeoutMs: 60 })).rejects.toEqual(late(60));
     server.close();
     // The addon itself abandons a connection attempt that can't be cancelled, some seconds later.

@@ -1,6 +1,5 @@
 /** Connections over TLS that the event loop drives. */
 import { createSecureServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 
 import { describe, expect, test } from 'vitest';
 
@@ -9,6 +8,7 @@ import { startRawServer } from '../http/http-server.js';
 import { startScriptedRedis } from '../kv/scripted-redis.js';
 import { greeting, okPacket, oneText, packet, startScriptedMysql, WITH_TLS } from '../sql/scripted-mysql.js';
 import { AUTHORITY, identity } from './tls-server.js';
+import { listening } from '../../listening.js';
 
 const MANY = 500;
 const LARGE = 3_000_000;
@@ -86,8 +86,7 @@ describe('HTTP', () => {
   test('requests and responses of HTTP/2, of any size and many at once', async () => {
     const large = 'x'.repeat(LARGE);
     const server = createSecureServer(identity, ({ url }, response) => response.end(url === '/large' ? large : url));
-    await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
-    const { port } = server.address() as AddressInfo;
+    const port = await listening(server);
     await using client = await HttpClient.connect(`https://127.0.0.1:${port}`, { ...options, http2: true });
     const paths = Array.from({ length: MANY }, (_, index) => ({ path: `/${index}` }));
     const [responses, ...single] = await Promise.all([

@@ -1,15 +1,15 @@
 /** Servers whose certificates vouch for themselves are trusted as Node trusts them. */
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
 import { createSecureServer } from 'node:http2';
-import type { AddressInfo, Server } from 'node:net';
+import type { Server } from 'node:net';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 
 import { expect, test } from 'vitest';
 
 import { HttpClient, KvClient } from '../../../src/index.js';
+import { listening } from '../../listening.js';
 
 const file = (name: string): string => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url));
 const identityOf = (name: string) => ({
@@ -28,12 +28,7 @@ const NAMES = [
 ] as const;
 
 /** The port of a server that listens from now on. */
-async function listening(server: Server): Promise<number> {
-  server.on('tlsClientError', () => {});
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
+const portOf = (server: Server): Promise<number> => listening(server.on('tlsClientError', () => {}));
 
 /** Whether Node takes the certificate of a server. */
 function isTrustedByNode(port: number, host: string, ca: string): Promise<boolean> {
@@ -50,7 +45,7 @@ test('HTTP takes the certificates that Node takes, and no others', async () => {
   const taken: string[] = [];
   for (const own of NAMES) {
     const server = createHttpsServer(identityOf(own), (_, response) => void response.end('x'));
-    const port = await listening(server);
+    const port = await portOf(server);
     for (const named of NAMES) {
       const isTaken = await HttpClient.connect(`https://localhost:${port}`, { tlsCa: file(`${named}.pem`) }).then(
         async (client) => {
@@ -73,7 +68,7 @@ test('HTTP takes the certificates that Node takes, and no others', async () => {
 
 test('the name of a certificate that is named is still checked', async () => {
   const server = createHttpsServer(identityOf('localhost'), (_, response) => void response.end('x'));
-  const port = await listening(server);
+  const port = await portOf(server);
   const connecting = HttpClient.connect(`https://127.0.0.1:${port}`, { tlsCa: file('localhost.pem') });
   await expect(connecting).rejects.toThrow(/not valid for name/);
   server.close();
@@ -81,7 +76,7 @@ test('the name of a certificate that is named is still checked', async () => {
 
 test('HTTP/2 and Redis take the certificate of an authority that is the server itself', async () => {
   const http2 = createSecureServer(identityOf('authority'), (_, response) => void response.end('x'));
-  const url = `https://127.0.0.1:${await listening(http2)}`;
+  const url = `https://127.0.0.1:${await portOf(http2)}`;
   {
     await using client = await HttpClient.connect(url, { tlsCa: file('authority.pem'), http2: true });
     expect((await client.request({ path: '/' })).text()).toBe('x');
@@ -91,7 +86,7 @@ test('HTTP/2 and Redis take the certificate of an authority that is the server i
   const redis = createTlsServer(identityOf('authority'), (socket) => {
     socket.on('data', () => socket.write('$1\r\nx\r\n')).on('error', () => {});
   });
-  const port = await listening(redis);
+  const port = await portOf(redis);
   {
     const options = { tlsCa: file('authority.pem') };
     await using client = await KvClient.connect(`rediss://127.0.0.1:${port}?cluster=false`, options);

@@ -1,6 +1,4 @@
 import { getEventListeners } from 'node:events';
-import { createServer, type ServerHttp2Session } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -10,6 +8,7 @@ import { BoundaryError, HttpClient, type HttpRequest } from '../../../src/index.
 import { triedTransfer } from '../../detached.js';
 import { type Exchange, startRawServer } from './http-server.js';
 import { failureOf } from '../../error-with.js';
+import { startHttp2Server } from './http2-server.js';
 
 /** Answers every request with its method and its path. */
 const echo = ({ method, path, answer }: Exchange): void => answer(`${method} ${path}`);
@@ -230,36 +229,22 @@ describe('HttpClient', () => {
   });
 
   it('closes its connection of HTTP/2', async () => {
-    const sessions = new Set<ServerHttp2Session>();
-    const server = createServer();
-    server.on('session', (session) => {
-      sessions.add(session);
-      session.on('close', () => sessions.delete(session));
-    });
-    server.on('stream', (stream, { ':path': path }) => {
-      stream.on('error', () => {});
+    await using server = await startHttp2Server((stream, path) => {
       stream.respond({ ':status': 200 });
       if (path !== '/silent') stream.end('answered');
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    try {
-      const idle = new HttpClient(url, { http2: true });
-      expect((await idle.request({ path: '/' })).text()).toBe('answered');
-      const busy = new HttpClient(url, { http2: true });
-      await busy.request({ path: '/' });
-      const pending = failureOf(busy.request({ path: '/silent' }));
-      expect(sessions.size).toBe(2);
-      await idle.close();
-      await busy.close();
-      expect(await pending).toMatchObject({ code: 'BB_CLOSED' });
-      expect(await failureOf(idle.request({ path: '/' }))).toMatchObject({ code: 'BB_CLOSED' });
-      await idle.close();
-      await expect.poll(() => sessions.size).toBe(0);
-    } finally {
-      for (const session of sessions) session.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    }
+    const idle = new HttpClient(server.url, { http2: true });
+    expect((await idle.request({ path: '/' })).text()).toBe('answered');
+    const busy = new HttpClient(server.url, { http2: true });
+    await busy.request({ path: '/' });
+    const pending = failureOf(busy.request({ path: '/silent' }));
+    expect(server.sessions.size).toBe(2);
+    await idle.close();
+    await busy.close();
+    expect(await pending).toMatchObject({ code: 'BB_CLOSED' });
+    expect(await failureOf(idle.request({ path: '/' }))).toMatchObject({ code: 'BB_CLOSED' });
+    await idle.close();
+    await expect.poll(() => server.sessions.size).toBe(0);
   });
 
   it('reports that there is no server, and closes', async () => {

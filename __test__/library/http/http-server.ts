@@ -1,6 +1,7 @@
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 
 import { socketServer } from '../crossing/tls-server.js';
+import { listening } from '../../listening.js';
 
 /** A server of raw sockets for one test: `talk` gets every request's head, and may send any answer. */
 export interface RawServer extends AsyncDisposable {
@@ -49,8 +50,7 @@ export async function startRawServer(talk: (exchange: Exchange) => void, isSecur
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(server);
   const cut = (): void => sockets.forEach((socket) => socket.destroy());
   return {
     url: `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`,

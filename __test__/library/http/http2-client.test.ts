@@ -1,43 +1,8 @@
-import {
-  createServer,
-  type Http2Server,
-  type IncomingHttpHeaders,
-  type ServerHttp2Stream,
-  type ServerHttp2Session,
-} from 'node:http2';
-import { type AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { describe, expect, it } from 'vitest';
 
 import { HttpClient, type HttpResponse } from '../../../src/index.js';
-
-interface Server extends AsyncDisposable {
-  readonly url: string;
-}
-
-/** Starts a server whose streams are given to `talk`. */
-async function serve(
-  most: number,
-  talk: (stream: ServerHttp2Stream, path: string, headers: IncomingHttpHeaders) => void,
-): Promise<Server> {
-  const server: Http2Server = createServer({ settings: { maxConcurrentStreams: most } });
-  const sessions = new Set<ServerHttp2Session>();
-  server.on('session', (session) => {
-    sessions.add(session);
-    session.on('error', () => {});
-  });
-  server.on('stream', (stream, headers) => {
-    stream.on('error', () => {});
-    talk(stream, headers[':path']!, headers);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      for (const session of sessions) session.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
+import { startHttp2Server } from './http2-server.js';
 
 function answer(stream: ServerHttp2Stream, body: string): void {
   if (stream.destroyed) return;
@@ -49,15 +14,18 @@ function burst(client: HttpClient, count: number): Promise<HttpResponse[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => client.request({ path: `/${index}` })));
 }
 
+/** One stream of a connection at a time. */
+const ONE = { maxConcurrentStreams: 1 };
+
 const OPTIONS = { http2: true, timeoutMs: 20_000 } as const;
 
 describe('HttpClient over HTTP/2', () => {
   it('replaces those headers of the client that a request has itself', async () => {
     const heads: IncomingHttpHeaders[] = [];
-    await using server = await serve(1, (stream, path, headers) => {
+    await using server = await startHttp2Server((stream, path, headers) => {
       heads.push(headers);
       answer(stream, path);
-    });
+    }, ONE);
     await using client = new HttpClient(server.url, { ...OPTIONS, headers: { 'x-a': 'a', 'x-b': 'b' } });
     const response = await client.request({ path: '/', headers: { 'X-A': 'c' } });
     expect(response.getSetCookie()).toEqual(['a=1, x', 'b=2']);
@@ -66,10 +34,10 @@ describe('HttpClient over HTTP/2', () => {
 
   it('goes on with those that wait when the first of them is given up', async () => {
     const paths: string[] = [];
-    await using server = await serve(1, (stream, path) => {
+    await using server = await startHttp2Server((stream, path) => {
       paths.push(path);
       if (path !== '/head') answer(stream, path);
-    });
+    }, ONE);
     await using client = await HttpClient.connect(server.url, OPTIONS);
     const controller = new AbortController();
     const head = client.request({ path: '/head' }, { timeoutMs: 100 });

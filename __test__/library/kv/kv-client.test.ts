@@ -1,4 +1,4 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { detachedByStream, triedTransfer } from '../../detached.js';
 import { redisOfSuite, startRedis } from '../../redis-server.js';
 import { lacks } from '../../needs.js';
 import { codeOf, errorWith } from '../../error-with.js';
+import { listening } from '../../listening.js';
 
 describe.skipIf(lacks('redis'))('KvClient', () => {
   const redis = redisOfSuite();
@@ -335,8 +336,7 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
       for (const end of [socket, upstream]) sockets.add(end.on('error', () => {}));
       socket.pipe(upstream).pipe(socket);
     });
-    await new Promise<void>((done) => void proxy.listen(0, '127.0.0.1', done));
-    const { port } = proxy.address() as AddressInfo;
+    const port = await listening(proxy);
     for (const write of [
       (kv: KvClient) => kv.set('moved', '1'),
       (kv: KvClient) => kv.mset([['moved', '1']]),

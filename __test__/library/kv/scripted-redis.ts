@@ -1,6 +1,7 @@
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 
 import { socketServer } from '../crossing/tls-server.js';
+import { listening } from '../../listening.js';
 
 /** A server of the Redis protocol whose answers a test determines. */
 export interface ScriptedRedis {
@@ -36,9 +37,8 @@ export async function startScriptedRedis(
       }
     });
   });
-  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
   return {
-    url: `${isSecure ? 'rediss' : 'redis'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${isSecure ? 'rediss' : 'redis'}://127.0.0.1:${await listening(server)}`,
     connections: () => new Promise((resolve) => void server.getConnections((_, count) => resolve(count))),
     close: () => void server.close(),
   };

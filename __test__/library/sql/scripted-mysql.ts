@@ -1,6 +1,7 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 
 import { secured } from '../crossing/tls-server.js';
+import { listening } from '../../listening.js';
 
 /** Capabilities of a server: all of the first 28 bits without TLS, and with TLS. */
 export const PLAIN = 0x0fff_f7ff;
@@ -91,9 +92,8 @@ export async function startScriptedMysql(
     };
     plain.on('data', hear);
   });
-  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
   return {
-    url: `mysql://me:geheim@127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `mysql://me:geheim@127.0.0.1:${await listening(server)}/`,
     close: () => void server.close(),
   };
 }

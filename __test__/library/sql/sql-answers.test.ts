@@ -1,5 +1,5 @@
 /** The answers of a server come back whole: all rows, all results, all values, in the session's own character set. */
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -10,6 +10,7 @@ import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { greeting, okPacket, packet, PLAIN, startScriptedMysql } from './scripted-mysql.js';
 import { errorWith } from '../../error-with.js';
+import { listening } from '../../listening.js';
 
 const EXECUTE = 0x17;
 
@@ -38,9 +39,8 @@ async function startForgetful(url: string): Promise<{ readonly url: string; forg
       behind.write(bytes);
     });
   });
-  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
   const own = new URL(url);
-  own.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  own.host = `127.0.0.1:${await listening(server)}`;
   return {
     url: own.href,
     forget: () => {

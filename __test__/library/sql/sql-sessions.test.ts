@@ -1,6 +1,6 @@
 /** A session that ends with its connection is not taken for another, and prepared statements follow what changes in a session. */
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -8,6 +8,7 @@ import { type BoundaryError, SqlClient, type SqlClientOptions } from '../../../s
 import { startDatabase, type startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { WireTap } from '../../wire-tap.js';
+import { listening } from '../../listening.js';
 
 /** A proxy in front of a server. `lost` resolves when the client has seen the end of its newest connection. */
 async function startProxy(url: string): Promise<{ readonly url: string; lost(): Promise<unknown>; close(): void }> {
@@ -20,10 +21,8 @@ async function startProxy(url: string): Promise<{ readonly url: string; lost(): 
     // The end of the server is passed on. The socket closes when the client has ended, too.
     behind.on('error', () => client.end()).pipe(client);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   const own = new URL(url);
-  own.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  own.host = `127.0.0.1:${await listening(server)}`;
   return {
     url: own.href,
     lost: async () => newest?.closed === false && (await once(newest, 'close')),
