@@ -69,15 +69,20 @@ describe('the command line', () => {
     const unskipped = cells.filter(
       ({ side, client, skip }) => side === 'js' && client !== undefined && skip === undefined,
     );
-    expect(new Set(unskipped.map(({ client }) => client))).toEqual(new Set(['process', 'wasm', 'worker']));
+    expect(new Set(unskipped.map(({ client }) => client))).toEqual(
+      new Set(['duckdb-node-bindings', 'process', 'wasm', 'worker']),
+    );
   });
 
   it('measures all else', () => {
     const { records } = runIn(installed.folder, '3000', '--engine', 'embedded', '--workload', 'insert.bulk');
-    const outcomes = (side: string) =>
-      new Set(records.filter((record) => record.side === side).map(({ outcome }) => outcome));
-    expect(outcomes('rust')).toEqual(new Set(['completed']));
-    expect(outcomes('js')).toEqual(new Set(['skipped']));
+    const completed = records.filter(({ outcome }) => outcome === 'completed');
+    const outcomes = new Set(records.filter(({ side }) => side === 'rust').map(({ outcome }) => outcome));
+    expect(outcomes).toEqual(new Set(['completed']));
+    // This package brings the package with DuckDB itself.
+    expect(new Set(completed.filter(({ side }) => side === 'js').map(({ variant }) => variant))).toEqual(
+      new Set(['@duckdb/node-bindings, rows', '@duckdb/node-bindings, columns']),
+    );
     const skipped = records.filter(({ side, outcome }) => side === 'napi' && outcome !== 'completed');
     expect(skipped.map(({ lane, outcome }) => [lane, outcome])).toEqual([['arrow-ipc', 'skipped']]);
   });
