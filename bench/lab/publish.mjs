@@ -39,52 +39,55 @@ if (values.help) {
 } else if (kinds.length === 0 || unknown !== undefined) {
   process.stderr.write(USAGE);
   process.exitCode = 2;
-} else if (run('git', ['status', '--porcelain', '--', 'src', 'native', 'bench'], { stdio: 'pipe' }).stdout !== '') {
-  process.stderr.write('src, native or bench have changes that are not committed; commit them first\n');
+} else if (run('git', ['status', '--porcelain'], { stdio: 'pipe' }).stdout !== '') {
+  process.stderr.write('the repository has changes that are not committed; commit them first\n');
   process.exitCode = 2;
 } else {
-  for (const kind of kinds) publish(kind);
-}
-
-/** Measures a kind, and replaces its files. */
-function publish(kind) {
-  const { arguments: words = [], script, compact = false, parts = [{ kind }] } = PUBLISHED[kind];
   const directory = mkdtempSync(join(tmpdir(), 'publish-'));
-  const date = new Date().toISOString().slice(0, 10);
-  const fileOf = (name, ending) => join(RESULTS, `${date}${name === MAIN ? '' : `-${name}`}.${ending}`);
+  const measured = [];
   try {
-    process.stderr.write(`${kind}: ${new Date().toISOString()}\n`);
-    if (script !== undefined) {
-      const out = join(directory, 'out.json');
-      run(process.execPath, [script, ...words, '--out', out]);
-      replace(kind, date);
-      if (compact) run(process.execPath, ['bench/lab/compact-run.mjs', out, '--out', out]);
-      copyFileSync(out, fileOf(kind, 'json'));
-      const page = out.replace(/json$/, 'md');
-      if (existsSync(page)) copyFileSync(page, fileOf(kind, 'md'));
-      return;
-    }
-    const out = join(directory, 'run');
-    run(process.execPath, ['bench/benchmark.mjs', ...words, '--out', out]);
-    for (const { kind: part, compact = [] } of parts) {
-      replace(part, date);
-      run(process.execPath, [
-        'bench/lab/compact-run.mjs',
-        join(out, 'run.json'),
-        ...compact,
-        '--out',
-        fileOf(part, 'json'),
-      ]);
-      // The page of a model has all of it.
-      if (parts.length === 1 && compact.length === 0) copyFileSync(join(out, 'run.md'), fileOf(part, 'md'));
-    }
+    for (const kind of kinds) measured.push([kind, measure(kind, mkdtempSync(join(directory, 'kind-')))]);
   } finally {
+    // Files are replaced at the end, since a run of a changed tree belongs to no commit.
+    for (const [kind, files] of measured) replace(kind, files);
     rmSync(directory, { recursive: true });
   }
 }
 
+/** Measures a kind in a directory. Returns the file of each part and ending. */
+function measure(kind, directory) {
+  const { arguments: words = [], script, compact = false, parts = [{ kind }] } = PUBLISHED[kind];
+  process.stderr.write(`${kind}: ${new Date().toISOString()}\n`);
+  if (script !== undefined) {
+    const out = join(directory, 'out.json');
+    run(process.execPath, [script, ...words, '--out', out]);
+    if (compact) run(process.execPath, ['bench/lab/compact-run.mjs', out, '--out', out]);
+    const page = out.replace(/json$/, 'md');
+    return [[kind, 'json', out], ...(existsSync(page) ? [[kind, 'md', page]] : [])];
+  }
+  const out = join(directory, 'run');
+  run(process.execPath, ['bench/benchmark.mjs', ...words, '--out', out]);
+  return parts.flatMap(({ kind: part, compact: how = [] }) => {
+    const file = join(directory, `${part}.json`);
+    run(process.execPath, ['bench/lab/compact-run.mjs', join(out, 'run.json'), ...how, '--out', file]);
+    // The page of a model has all of it.
+    const pages = parts.length === 1 && how.length === 0 ? [[part, 'md', join(out, 'run.md')]] : [];
+    return [[part, 'json', file], ...pages];
+  });
+}
+
+/** Replaces the files of each part of a kind in `results/`. */
+function replace(kind, files) {
+  const date = new Date().toISOString().slice(0, 10);
+  for (const part of new Set(files.map(([name]) => name))) remove(part, date);
+  for (const [name, ending, file] of files) {
+    copyFileSync(file, join(RESULTS, `${date}${name === MAIN ? '' : `-${name}`}.${ending}`));
+  }
+  process.stderr.write(`${kind}: replaced\n`);
+}
+
 /** Removes the files of a kind, and has links to them lead to the files of `date`. */
-function replace(kind, date) {
+function remove(kind, date) {
   for (const name of readdirSync(RESULTS)) {
     if (kindOf(name.replace(/\.md$/, '.json')) === kind) rmSync(join(RESULTS, name));
   }
