@@ -17,9 +17,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 let cwd: string;
 
-beforeEach(async () => {
-  cwd = folderOfTest();
-});
+beforeEach(() => void (cwd = folderOfTest()));
 
 const cli = (args: readonly string[], options: Partial<SpawnOptions> = {}): Promise<Ended> =>
   spawnCli(args, { cwd, ...options });

@@ -9,9 +9,7 @@ const { signal } = new AbortController();
 
 let root: string;
 
-beforeEach(async () => {
-  root = folderOfTest();
-});
+beforeEach(() => void (root = folderOfTest()));
 
 async function files(contents: Readonly<Record<string, string>>): Promise<void> {
   for (const [path, content] of Object.entries(contents)) {

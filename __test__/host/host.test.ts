@@ -14,9 +14,7 @@ import { folderOfTest } from '../temporary-folder.js';
 
 let root: string;
 
-beforeEach(async () => {
-  root = folderOfTest();
-});
+beforeEach(() => void (root = folderOfTest()));
 
 /** Writes a tree of files below `root`, as `/proc` and `/sys` would show them. */
 async function files(contents: Readonly<Record<string, string>>): Promise<void> {

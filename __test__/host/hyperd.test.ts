@@ -16,9 +16,7 @@ beforeEach(() => {
   vi.stubEnv('BOUNDARY_BENCH_CACHE', join(folder, 'cache'));
   vi.stubEnv('HYPERD_PATH', '');
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 /** Writes an executable shell script. */
 function script(path: string, body: string): string {

@@ -17,9 +17,7 @@ beforeEach(() => {
   vi.stubEnv('BOUNDARY_BENCH_CACHE', join(folder, "the cache's"));
   vi.stubEnv('SAIL_PATH', '');
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 const { name, version } = SAIL_PACKAGE;
 

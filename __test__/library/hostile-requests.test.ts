@@ -279,9 +279,7 @@ describe('ShardClient', () => {
 describe('worker threads', () => {
   let workers: WorkerPool;
   const module = new URL('workers/functions.mjs', import.meta.url);
-  beforeAll(async () => {
-    workers = await createWorkers({ module, count: 1 });
-  });
+  beforeAll(async () => void (workers = await createWorkers({ module, count: 1 })));
   afterAll(() => workers.close());
   const entries: Entries = {
     createWorkers: [() => [{ module, count: 1, maxQueued: 1, graceMs: 100 }], createWorkers],

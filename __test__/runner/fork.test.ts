@@ -14,9 +14,7 @@ const TYPED_BACK = 'sums/sum.typed/backwards/js/arrays/w1';
 
 let folder: string;
 
-beforeEach(async () => {
-  folder = folderOfTest();
-});
+beforeEach(() => void (folder = folderOfTest()));
 
 /** The family as its module exports it to forks: it knows what is broken, and its forks write down what they are. */
 async function forkedSums(broken: Readonly<Record<string, string>> = {}): Promise<Family> {

@@ -27,9 +27,7 @@ const SIDEWAYS = 'sums/sum.typed/sideways/js/arrays/w1';
 
 let directory: string;
 
-beforeEach(async () => {
-  directory = join(folderOfTest(), 'out');
-});
+beforeEach(() => void (directory = join(folderOfTest(), 'out')));
 
 function start(options: Partial<RunOptions> = {}) {
   return run({

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 import { HttpClient, JsonPaths } from '../../../src/index.js';
 import { type TargetServer, openTarget } from '../../../src/families/requests/target-server.js';
@@ -143,9 +143,10 @@ describe('the requests of the rest family', () => {
 
 describe('the rest family', () => {
   let server: TargetServer;
-  beforeAll(async () => {
-    server = await openTarget('rest', {}, ['--scale-factor', '0.01', '--max-batch', '128']);
-  }, 120_000);
+  beforeAll(
+    async () => void (server = await openTarget('rest', {}, ['--scale-factor', '0.01', '--max-batch', '128'])),
+    120_000,
+  );
   afterAll(() => server.close());
 
   it('does the work of every cell of every side', async () => {
@@ -230,19 +231,16 @@ describe('the rest family', () => {
     const options = { rows: 0, workers: 1, engines: {}, operations: 10, connections: [1], batch: [1] };
     const key = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
     const guarded = await openTarget('rest', {}, ['--api-key', key]);
-    try {
-      for (const side of ['napi', 'js', 'rust'] as const) {
-        const family = await restFamily.open({ ...options, engines: { rest: guarded.url } }, []);
-        const planned = restFamily.plan(options).find(({ cell }) => cell.workload === 'pkread' && cell.side === side)!;
-        await expect(family.openCell(planned)).rejects.toThrow('--api-key');
-        await family.close();
-        const url = guarded.url.replace('://', `://:${key}@`);
-        await openCells(await restFamily.open({ ...options, engines: { rest: url } }, []), [planned], async (cell) =>
-          expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected),
-        );
-      }
-    } finally {
-      await guarded.close();
+    onTestFinished(() => guarded.close());
+    for (const side of ['napi', 'js', 'rust'] as const) {
+      const family = await restFamily.open({ ...options, engines: { rest: guarded.url } }, []);
+      const planned = restFamily.plan(options).find(({ cell }) => cell.workload === 'pkread' && cell.side === side)!;
+      await expect(family.openCell(planned)).rejects.toThrow('--api-key');
+      await family.close();
+      const url = guarded.url.replace('://', `://:${key}@`);
+      await openCells(await restFamily.open({ ...options, engines: { rest: url } }, []), [planned], async (cell) =>
+        expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected),
+      );
     }
   });
 
@@ -258,7 +256,8 @@ describe('the rest family', () => {
     };
     const cells = restFamily.plan(options).filter(({ cell }) => !cell.workload.startsWith('aggregation.'));
     const family = await restFamily.open(options, cells);
-    await using client = new HttpClient(server.url);
+    const client = new HttpClient(server.url);
+    onTestFinished(() => client.close());
     /** Writes the text of one row into another, in all tables: rows 617 and 234 are the second and the third to be read. */
     const write = async (key: number, row: number, columnOf = (column: number): number => column): Promise<void> => {
       const text = (number: number, bytes: number): string => number.toString(36).padStart(4, '0').padEnd(bytes, 'a');
@@ -283,41 +282,38 @@ describe('the rest family', () => {
       const answer = await client.request({ path: '/0.1.0/batchwrite', body: JSON.stringify({ operations }) });
       expect(answer.text().match(/"code":200/g)).toHaveLength(3);
     };
-    try {
-      const withBatch = cells.filter(({ cell }) => cell.batch! > 1 && cell.workload.startsWith('batchpkread'));
-      expect(withBatch.length).toBeGreaterThan(5);
-      for (const planned of cells) {
-        const { id } = planned.cell;
-        const cell = await family.openCell(planned);
-        expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
-        await write(617, 234);
-        await write(234, 617);
-        expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
-        await write(617, 617);
-        await write(234, 234);
-        expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
-        await cell.close();
-      }
-      for (const planned of cells.filter(({ cell }) => cell.workload.endsWith('many_columns'))) {
-        const { id } = planned.cell;
-        const cell = await family.openCell(planned);
-        await write(617, 617, (column) => [3, 1, 2, 0][column] ?? column);
-        expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
-        await write(617, 617);
-        expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
-        await cell.close();
-      }
-      // The first row that is read.
-      await write(0, 1);
-      for (const planned of cells) {
-        await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
-          code: 'BB_CHECKSUM_MISMATCH',
-          message: expect.stringContaining('docs/rest.md') as string,
-        });
-      }
-    } finally {
-      await write(0, 0);
-      await family.close();
+    onTestFinished(() => family.close());
+    onTestFinished(() => write(0, 0));
+    const withBatch = cells.filter(({ cell }) => cell.batch! > 1 && cell.workload.startsWith('batchpkread'));
+    expect(withBatch.length).toBeGreaterThan(5);
+    for (const planned of cells) {
+      const { id } = planned.cell;
+      const cell = await family.openCell(planned);
+      expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
+      await write(617, 234);
+      await write(234, 617);
+      expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
+      await write(617, 617);
+      await write(234, 234);
+      expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
+      await cell.close();
+    }
+    for (const planned of cells.filter(({ cell }) => cell.workload.endsWith('many_columns'))) {
+      const { id } = planned.cell;
+      const cell = await family.openCell(planned);
+      await write(617, 617, (column) => [3, 1, 2, 0][column] ?? column);
+      expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
+      await write(617, 617);
+      expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
+      await cell.close();
+    }
+    // The first row that is read.
+    await write(0, 1);
+    for (const planned of cells) {
+      await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
+        code: 'BB_CHECKSUM_MISMATCH',
+        message: expect.stringContaining('docs/rest.md') as string,
+      });
     }
   }, 300_000);
 });
@@ -330,16 +326,13 @@ it('skips the cells of HTTP/2 if the server speaks HTTP/1.1 alone', async () => 
   // Rust's client has three drivers.
   expect(cells.map(({ cell }) => cell.side)).toEqual(['rust', 'rust', 'rust', 'napi', 'js']);
   const family = await restFamily.open(options, cells);
-  try {
-    for (const planned of cells) {
-      await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
-        code: 'BB_UNSUPPORTED',
-        message: expect.stringMatching(/the server does not speak HTTP\/2|HTTP\/2 was asked for, but .* "HTTP\/1.1/),
-      });
-    }
-  } finally {
-    await family.close();
-    server.close();
-    server.closeAllConnections();
+  onTestFinished(() => server.closeAllConnections());
+  onTestFinished(() => void server.close());
+  onTestFinished(() => family.close());
+  for (const planned of cells) {
+    await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
+      code: 'BB_UNSUPPORTED',
+      message: expect.stringMatching(/the server does not speak HTTP\/2|HTTP\/2 was asked for, but .* "HTTP\/1.1/),
+    });
   }
 });

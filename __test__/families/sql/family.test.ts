@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { parseSqlUrl } from '../../../src/clients/js-sql-client.js';
@@ -128,39 +128,33 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
       return Number(row!['Value']);
     };
     const connection = await mysql2.connect(mysql.url, setting);
-    try {
-      const before = await executions();
-      const request = { sql: 'SELECT ? + 1 AS next', parameters: [41] };
-      const answers = await connection.requests([request, request, request]);
-      expect((await executions()) - before).toBe(executed);
-      for (const { rows } of answers) expect(Array.isArray(rows![0])).toBe(areArrays);
-      expect(answers.map(({ rows }) => Object.values(rows![0]!).map(Number))).toEqual([[42], [42], [42]]);
-    } finally {
-      await connection.close();
-    }
+    onTestFinished(() => connection.close());
+    const before = await executions();
+    const request = { sql: 'SELECT ? + 1 AS next', parameters: [41] };
+    const answers = await connection.requests([request, request, request]);
+    expect((await executions()) - before).toBe(executed);
+    for (const { rows } of answers) expect(Array.isArray(rows![0])).toBe(areArrays);
+    expect(answers.map(({ rows }) => Object.values(rows![0]!).map(Number))).toEqual([[42], [42], [42]]);
   });
 
   test('the cells do their work on a server in the mode ANSI', async () => {
     const [before] = (await mysql.client.query('SELECT @@GLOBAL.sql_mode AS mode')).rows();
     await mysql.client.query("SET GLOBAL sql_mode = 'ANSI'");
-    try {
-      const options = {
-        rows: 0,
-        workers: 1,
-        engines: { mysql: mysql.url },
-        operations: 20,
-        connections: [2],
-        batch: [1],
-      };
-      const cells = sqlFamily
-        .plan(options)
-        .filter(({ cell, askedBy = [] }) => cell.driver === undefined && !askedBy.includes('lane'))
-        .filter(({ cell }) => ['select_range', 'update_where'].includes(cell.workload));
-      expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
-      await sampleCells(await sqlFamily.open(options, cells), cells);
-    } finally {
-      await mysql.client.query(`SET GLOBAL sql_mode = '${String(before!['mode'])}'`);
-    }
+    onTestFinished(async () => void (await mysql.client.query(`SET GLOBAL sql_mode = '${String(before!['mode'])}'`)));
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines: { mysql: mysql.url },
+      operations: 20,
+      connections: [2],
+      batch: [1],
+    };
+    const cells = sqlFamily
+      .plan(options)
+      .filter(({ cell, askedBy = [] }) => cell.driver === undefined && !askedBy.includes('lane'))
+      .filter(({ cell }) => ['select_range', 'update_where'].includes(cell.workload));
+    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    await sampleCells(await sqlFamily.open(options, cells), cells);
   }, 120_000);
 
   test.each([
