@@ -10,10 +10,8 @@ import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import type { Stopwatch } from '../../../src/families/workload.js';
 import type { Checksum } from '../../../src/records/record.js';
 import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
-import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
+import { REQUESTS, openCells, sampleCells, signal, stopwatch } from '../sampled-cells.js';
 import { listening } from '../../listening.js';
-
-const { signal } = new AbortController();
 
 /** The columns of the row of an operation, by their names. */
 function rowOf(input: RestInput, operation: number): Record<string, string> {
@@ -151,8 +149,7 @@ describe('the rest family', () => {
 
   it('does the work of every cell of every side', async () => {
     const options = {
-      rows: 0,
-      workers: 1,
+      ...REQUESTS,
       engines: { rest: server.url },
       // Threads take turns between two addresses, whether they are of one server or of two.
       restUrl2: server.url,
@@ -177,7 +174,7 @@ describe('the rest family', () => {
   it.skipIf(process.platform !== 'linux').each(['rust', 'napi', 'js'] as const)(
     'counts the CPU time of both of two servers, or of none: %s',
     async (side) => {
-      const options = { rows: 0, workers: 1, engines: {}, operations: 600, connections: [2], batch: [1] };
+      const options = { ...REQUESTS, engines: {}, operations: 600, connections: [2] };
       const planned = restFamily
         .plan(options)
         .find(({ cell }) => cell.workload === 'pkread.two_servers' && cell.side === side)!;
@@ -199,14 +196,7 @@ describe('the rest family', () => {
   it.each(['rust', 'napi', 'js'] as const)(
     'shows how latencies grow above what the server can bear: %s',
     async (side) => {
-      const options = {
-        rows: 0,
-        workers: 1,
-        engines: { rest: server.url },
-        operations: 500,
-        connections: [1],
-        batch: [1],
-      };
+      const options = { ...REQUESTS, engines: { rest: server.url }, operations: 500 };
       const planned = restFamily
         .plan({ ...options, rate: 1e6 })
         .find(({ cell }) => cell.workload === 'pkread' && cell.lane === 'call' && cell.side === side)!;
@@ -228,7 +218,7 @@ describe('the rest family', () => {
   );
 
   it('skips what a server has not, and says which key it wants', async () => {
-    const options = { rows: 0, workers: 1, engines: {}, operations: 10, connections: [1], batch: [1] };
+    const options = { ...REQUESTS, engines: {}, operations: 10 };
     const key = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
     const guarded = await openTarget('rest', {}, ['--api-key', key]);
     onTestFinished(() => guarded.close());
@@ -245,15 +235,8 @@ describe('the rest family', () => {
   });
 
   it('sees in every cell that two rows or columns have exchanged their values, and refuses other rows', async () => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { rest: server.url },
-      restUrl2: server.url,
-      operations: 20,
-      connections: [1],
-      batch: [1, 4],
-    };
+    const engines = { rest: server.url };
+    const options = { ...REQUESTS, engines, restUrl2: server.url, operations: 20, batch: [1, 4] };
     const cells = restFamily.plan(options).filter(({ cell }) => !cell.workload.startsWith('aggregation.'));
     const family = await restFamily.open(options, cells);
     const client = new HttpClient(server.url);
@@ -321,7 +304,7 @@ describe('the rest family', () => {
 it('skips the cells of HTTP/2 if the server speaks HTTP/1.1 alone', async () => {
   const server = createServer((_request, response) => response.end('{}'));
   const engines = { rest: `http://127.0.0.1:${await listening(server)}` };
-  const options = { rows: 0, workers: 1, engines, connections: [1], batch: [8] };
+  const options = { ...REQUESTS, engines, batch: [8] };
   const cells = restFamily.plan(options).filter(({ cell }) => cell.workload === 'pkread.http2');
   // Rust's client has three drivers.
   expect(cells.map(({ cell }) => cell.side)).toEqual(['rust', 'rust', 'rust', 'napi', 'js']);

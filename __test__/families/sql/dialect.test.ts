@@ -15,7 +15,7 @@ import type { CellFilters } from '../../../src/runner/filters.js';
 import { type PartialMysql, startPartialMysql } from '../../library/sql/partial-mysql.js';
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
-import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
+import { REQUESTS, openCells, sampleCells, signal, stopwatch } from '../sampled-cells.js';
 
 /** Workloads with every kind of parameter and table of the family. */
 const WORKLOADS: ReadonlySet<string> = new Set(['insert', 'insert_multi_values', 'select_pk', 'oltp_point_select']);
@@ -38,14 +38,9 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
     await real.stop();
   });
 
-  const optionsOf = (url: string, connections = 1) => ({
-    rows: 0,
-    workers: 1,
-    engines: { mysql: url },
-    operations: 24,
-    connections: [connections],
-    batch: [1],
-  });
+  const optionsOf = (url: string, connections = 1) => {
+    return { ...REQUESTS, engines: { mysql: url }, operations: 24, connections: [connections] };
+  };
 
   const cellsOf = (options: ReturnType<typeof optionsOf>): PlannedRequests[] =>
     (sqlFamily.plan(options) as readonly PlannedRequests[]).filter(
@@ -122,7 +117,7 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
         `CREATE TRIGGER refused BEFORE ${refused} ON ${table} FOR EACH ROW ` +
           `IF ${refused === 'INSERT' ? 'NEW.id = 3' : "USER() <> ''"} THEN SIGNAL SQLSTATE '45000'; END IF`,
       );
-      await expect(cell.sample(stopwatch, new AbortController().signal), id).rejects.toMatchObject({});
+      await expect(cell.sample(stopwatch, signal), id).rejects.toMatchObject({});
     };
     await openCells(await sqlFamily.open(options, cells), cells, failing, async (id) =>
       expect(server.leftOpen() - left, id).toBe(0),
