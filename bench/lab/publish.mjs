@@ -3,13 +3,13 @@
  * Measures committed runs again, and replaces their files in `results/`. `--help` says how.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { MAIN, RESULTS, kindOf } from '../docs/runs.mjs';
 import { PUBLISHED } from '../docs/published.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 const USAGE = `Usage: node bench/lab/publish.mjs KIND... | --all
 
@@ -49,37 +49,33 @@ if (values.help) {
 /** Measures a kind, and replaces its files. */
 function publish(kind) {
   const { arguments: words = [], script, compact = false, parts = [{ kind }] } = PUBLISHED[kind];
-  const directory = mkdtempSync(join(tmpdir(), 'publish-'));
+  const directory = temporaryFolder();
   const date = new Date().toISOString().slice(0, 10);
   const fileOf = (name, ending) => join(RESULTS, `${date}${name === MAIN ? '' : `-${name}`}.${ending}`);
-  try {
-    process.stderr.write(`${kind}: ${new Date().toISOString()}\n`);
-    if (script !== undefined) {
-      const out = join(directory, 'out.json');
-      run(process.execPath, [script, ...words, '--out', out]);
-      replace(kind, date);
-      if (compact) run(process.execPath, ['bench/lab/compact-run.mjs', out, '--out', out]);
-      copyFileSync(out, fileOf(kind, 'json'));
-      const page = out.replace(/json$/, 'md');
-      if (existsSync(page)) copyFileSync(page, fileOf(kind, 'md'));
-      return;
-    }
-    const out = join(directory, 'run');
-    run(process.execPath, ['bench/benchmark.mjs', ...words, '--out', out]);
-    for (const { kind: part, compact = [] } of parts) {
-      replace(part, date);
-      run(process.execPath, [
-        'bench/lab/compact-run.mjs',
-        join(out, 'run.json'),
-        ...compact,
-        '--out',
-        fileOf(part, 'json'),
-      ]);
-      // The page of a model has all of it.
-      if (parts.length === 1 && compact.length === 0) copyFileSync(join(out, 'run.md'), fileOf(part, 'md'));
-    }
-  } finally {
-    rmSync(directory, { recursive: true });
+  process.stderr.write(`${kind}: ${new Date().toISOString()}\n`);
+  if (script !== undefined) {
+    const out = join(directory, 'out.json');
+    run(process.execPath, [script, ...words, '--out', out]);
+    replace(kind, date);
+    if (compact) run(process.execPath, ['bench/lab/compact-run.mjs', out, '--out', out]);
+    copyFileSync(out, fileOf(kind, 'json'));
+    const page = out.replace(/json$/, 'md');
+    if (existsSync(page)) copyFileSync(page, fileOf(kind, 'md'));
+    return;
+  }
+  const out = join(directory, 'run');
+  run(process.execPath, ['bench/benchmark.mjs', ...words, '--out', out]);
+  for (const { kind: part, compact = [] } of parts) {
+    replace(part, date);
+    run(process.execPath, [
+      'bench/lab/compact-run.mjs',
+      join(out, 'run.json'),
+      ...compact,
+      '--out',
+      fileOf(part, 'json'),
+    ]);
+    // The page of a model has all of it.
+    if (parts.length === 1 && compact.length === 0) copyFileSync(join(out, 'run.md'), fileOf(part, 'md'));
   }
 }
 
