@@ -8,17 +8,9 @@ import { formatClock } from '../../src/report/format.js';
 import type { RunEvent, RunStarted } from '../../src/runner/events.js';
 import type { Cell } from '../../src/records/record.js';
 import { completed } from '../records/sample-run.js';
+import { plannedCell } from '../runner/planned-cell.js';
 
-const cellOf = (id: string): Cell => ({
-  id,
-  family: 'sums',
-  workload: 'sum',
-  lane: 'forwards',
-  side: 'js',
-  variant: 'loop',
-  engine: 'arrays',
-  rows: 100,
-});
+const cellOf = (id: string): Cell => plannedCell(id).cell;
 
 const started = (totalCells: number, forks = 0): RunEvent => ({
   type: 'run-started',
