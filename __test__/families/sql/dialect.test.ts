@@ -16,6 +16,7 @@ import { type PartialMysql, startPartialMysql } from '../../library/sql/partial-
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { REQUESTS, openCells, sampleCells, signal, stopwatch } from '../sampled-cells.js';
+import { errorWith } from '../../error-with.js';
 
 /** Workloads with every kind of parameter and table of the family. */
 const WORKLOADS: ReadonlySet<string> = new Set(['insert', 'insert_multi_values', 'select_pk', 'oltp_point_select']);
@@ -64,10 +65,9 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
       mysql: [expect.stringContaining('DELETE FROM'), expect.stringContaining('TypedParameter.INT')],
     });
     for (const planned of cells.filter(isUnserved)) {
-      await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
-        code: 'BB_UNSUPPORTED',
-        message: expect.stringContaining('the crate mysql_async sends integers as BIGINT alone'),
-      });
+      await expect(family.openCell(planned), planned.cell.id).rejects.toThrow(
+        errorWith('BB_UNSUPPORTED', 'the crate mysql_async sends integers as BIGINT alone'),
+      );
     }
     await sampleCells(
       family,
@@ -84,10 +84,9 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
     const unserved = cells.filter(isUnserved);
     expect(unserved.map(({ cell }) => cell.side)).toEqual(expect.arrayContaining(['rust', 'napi', 'js']));
     for (const planned of unserved) {
-      await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
-        code: 'BB_UNSUPPORTED',
-        message: expect.stringContaining('--connections 1'),
-      });
+      await expect(family.openCell(planned), planned.cell.id).rejects.toThrow(
+        errorWith('BB_UNSUPPORTED', '--connections 1'),
+      );
     }
     await sampleCells(
       family,
