@@ -17,6 +17,7 @@ const common = {
   // A test that runs beside others may have to wait for more than vitest's second.
   expect: { poll: { timeout: 60_000 } },
   pool: 'forks',
+  restoreMocks: true,
   ...(process.env['BOUNDARY_BENCH_PASSED'] ? { runner: './__test__/vitest-runner.ts' } : {}),
   // Another build of the addon than the one that is there; for the tests alone, since vitest's own addons read the same variable.
   env: process.env['BOUNDARY_BENCH_ADDON'] ? { NAPI_RS_NATIVE_LIBRARY_PATH: process.env['BOUNDARY_BENCH_ADDON'] } : {},

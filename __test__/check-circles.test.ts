@@ -1,19 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 import { expect, it } from 'vitest';
-import { folderOfTest } from './temporary-folder.js';
+import { folderOfTest, writeFiles } from './temporary-folder.js';
 
 const script = join(import.meta.dirname, '../native/check-circles.mjs');
 
 /** Runs the check over files in a folder of their own. */
 function check(files: Readonly<Record<string, string>>): { status: number | null; said: string } {
   const folder = folderOfTest();
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
+  writeFiles(folder, files);
   const { status, stderr } = spawnSync(process.execPath, [script, folder], { encoding: 'utf8' });
   return { status, said: stderr };
 }

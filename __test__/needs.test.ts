@@ -20,10 +20,7 @@ beforeEach(() => {
   vi.stubEnv('BOUNDARY_BENCH_REQUIRE', '');
   vi.stubEnv('HYPERD_PATH', '/no/such/hyperd');
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-  vi.restoreAllMocks();
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 describe('a need that is not there', () => {
   const why = 'HYPERD_PATH is /no/such/hyperd, but there is no hyperd';

@@ -1,6 +1,6 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { afterAll, onTestFinished } from 'vitest';
 
@@ -16,6 +16,14 @@ export function folderOfSuite(): string {
   const folder = newFolder();
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** Writes files into a folder, by their paths, with the folders that they need. */
+export function writeFiles(folder: string, contents: Readonly<Record<string, string>>): void {
+  for (const [path, content] of Object.entries(contents)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  }
 }
 
 function newFolder(): string {

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { crossingFile } from '../../src/binaries.js';
 import { crossing } from '../../src/crossing-addon.js';
@@ -11,7 +11,7 @@ import { toBoundaryError } from '../../src/errors.js';
 import { startRawServer } from '../library/http/http-server.js';
 import { startScriptedRedis } from '../library/kv/scripted-redis.js';
 import { greeting, PLAIN, startScriptedMysql } from '../library/sql/scripted-mysql.js';
-import { startMysql } from '../mysql-server.js';
+import { mysqlOfSuite } from '../mysql-server.js';
 import { lacks } from '../needs.js';
 
 /** The code of the error that a call throws or rejects with. */
@@ -171,9 +171,7 @@ describe.each([
   });
 
   describe.skipIf(lacks('mysql'))('of SQL', () => {
-    let server: Awaited<ReturnType<typeof startMysql>>;
-    beforeAll(async () => void (server = await startMysql()), 60_000);
-    afterAll(() => server?.stop());
+    const server = mysqlOfSuite();
 
     test('convert parameters and values one by one', async () => {
       const sql = await Sql.open(server.url);

@@ -5,11 +5,10 @@ import { crossing } from '../../src/crossing-addon.js';
 import { SHAPES, kindsOf } from '../../src/families/codec/row-shapes.js';
 import { inputsOf } from '../../src/families/codec/row-inputs.js';
 import { detached } from '../detached.js';
-import { noError, oddValues } from './odd-values.js';
+import { invalid, noError, oddValues } from './odd-values.js';
 
 const { codec } = crossing;
 
-const invalid = expect.objectContaining({ message: expect.stringContaining('[BB_INVALID_ARGUMENT]') });
 const tooLarge = expect.objectContaining({ message: expect.stringContaining('[BB_TOO_LARGE]') });
 
 const USER = SHAPES.user.rowOf(7);

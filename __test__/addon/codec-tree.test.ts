@@ -3,11 +3,9 @@ import { describe, expect, it, test } from 'vitest';
 
 import { crossing } from '../../src/crossing-addon.js';
 import { detached } from '../detached.js';
-import { noError, oddValues } from './odd-values.js';
+import { invalid, noError, oddValues } from './odd-values.js';
 
 const { KeyTree } = crossing.codec;
-
-const invalid = expect.objectContaining({ message: expect.stringContaining('[BB_INVALID_ARGUMENT]') });
 
 const bytes = (...keys: string[]): Uint8Array => new Uint8Array(Buffer.from(keys.join(''), 'latin1'));
 

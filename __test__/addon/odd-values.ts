@@ -1,5 +1,10 @@
 /** Values that no function expects, for tests of what functions do with them. */
+import { expect } from 'vitest';
+
 import { detached } from '../detached.js';
+
+/** Matches the error of a wrong argument. */
+export const invalid = expect.objectContaining({ message: expect.stringContaining('[BB_INVALID_ARGUMENT]') });
 
 /** Odd values, new ones for each call. */
 export function oddValues(): unknown[] {

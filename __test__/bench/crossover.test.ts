@@ -40,32 +40,19 @@ const RUNS: DelayedRecords[] = [
 
 test('a row tells of one side at one delay, with the fastest way to ten rows', () => {
   const { table, notes } = crossoverTable(RUNS);
-  expect(table.rows).toEqual([
-    ['rust', 'direct', '—', '0.20', '0.10', '0.15', '—', '—', '—'],
-    ['rust', '0 µs', '—', '100 / 70.0', '20.0 / 16.0', '30.0 / 10.0', '', '', 'multiGet of 10, hybrid: 1.6× the next'],
-    [
-      'rust',
-      '500 µs',
-      '511 µs',
-      '1100 / 750',
-      '110 / 110',
-      '110 / 110',
-      '',
-      '',
-      'ten in flight, grpc, no faster than multiGet of 10, grpc',
-    ],
-    [
-      'rust',
-      '2000 µs',
-      '511 µs',
-      '4100 / 2700',
-      '460 / 450',
-      '410 / 410',
-      '',
-      '',
-      'multiGet of 10, grpc, no faster than multiGet of 10, hybrid',
-    ],
-    ['js', '0 µs', '—', '300', '120', '60.0', '', '', 'multiGet of 10, grpc: 2.0× the next'],
+  expect(table.rows.map((row) => row.slice(0, -1).join(' | '))).toEqual([
+    'rust | direct | — | 0.20 | 0.10 | 0.15 | — | —',
+    'rust | 0 µs | — | 100 / 70.0 | 20.0 / 16.0 | 30.0 / 10.0 |  | ',
+    'rust | 500 µs | 511 µs | 1100 / 750 | 110 / 110 | 110 / 110 |  | ',
+    'rust | 2000 µs | 511 µs | 4100 / 2700 | 460 / 450 | 410 / 410 |  | ',
+    'js | 0 µs | — | 300 | 120 | 60.0 |  | ',
+  ]);
+  expect(table.rows.map((row) => row.at(-1))).toEqual([
+    '—',
+    'multiGet of 10, hybrid: 1.6× the next',
+    'ten in flight, grpc, no faster than multiGet of 10, grpc',
+    'multiGet of 10, grpc, no faster than multiGet of 10, hybrid',
+    'multiGet of 10, grpc: 2.0× the next',
   ]);
   expect(table.rows.every(({ length }) => length === table.columns.length)).toBe(true);
   expect(notes).toHaveLength(1);

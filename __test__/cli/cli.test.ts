@@ -2,7 +2,7 @@ import { copyFile, mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CompletedRecord, Run } from '../../src/records/record.js';
+import type { Run, RunRecord, Sample } from '../../src/records/record.js';
 import { readRun, serializeRun } from '../../src/records/run-file.js';
 import { type Ended, type SpawnOptions, builtMain, spawnCli } from './spawn-cli.js';
 import { folderOfTest } from '../temporary-folder.js';
@@ -17,12 +17,13 @@ vi.setConfig({ testTimeout: 120_000 });
 
 let cwd: string;
 
-beforeEach(async () => {
-  cwd = folderOfTest();
-});
+beforeEach(() => void (cwd = folderOfTest()));
 
 const cli = (args: readonly string[], options: Partial<SpawnOptions> = {}): Promise<Ended> =>
   spawnCli(args, { cwd, ...options });
+
+/** The same by the entry that was built. */
+const built = (args: readonly string[]): Promise<Ended> => cli(args, { script: builtMain });
 
 const readOut = (directory: string): Promise<Run> => readRun(join(cwd, directory, 'run.json'));
 
@@ -40,7 +41,7 @@ describe('help', () => {
   });
 
   it('has the version next to it', async () => {
-    const { exitCode, stdout } = await cli(['--version'], { script: builtMain });
+    const { exitCode, stdout } = await built(['--version']);
     const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
       version: string;
     };
@@ -53,7 +54,7 @@ describe('help', () => {
   });
 
   it('is what the built entry shows too', async () => {
-    const { exitCode, stdout } = await cli(['--help'], { script: builtMain });
+    const { exitCode, stdout } = await built(['--help']);
     expect(exitCode).toBe(0);
     expect(stdout).toContain('Usage: boundary-bench');
   });
@@ -227,22 +228,24 @@ describe('a directory that cannot be written', () => {
 });
 
 describe('Ctrl-C', () => {
-  const hangs = { broken: { [BOXED]: 'hang' } };
   const isHanging = (stderr: string): boolean => stderr.includes('[3/5]');
 
-  it('writes what is done and exits with 130; --resume goes on', async () => {
+  /** Runs until the cell hangs, and sends the signal. */
+  function interrupted(signal: NodeJS.Signals): Promise<Ended> {
     let sent = false;
-    const interrupted = await cli(['run', '50', ...ONCE, '--out', 'out'], {
-      ...hangs,
-      onStderr: (text, kill) => {
-        if (sent || !isHanging(text)) return;
-        sent = true;
-        kill('SIGINT');
-      },
-    });
-    expect(interrupted.exitCode).toBe(130);
-    expect(interrupted.stderr).toContain('Interrupted, 2 cells not measured; what is done is in out/run.json\n');
-    expect(interrupted.stderr).toContain('Go on with: boundary-bench run --resume out\n');
+    const onStderr: SpawnOptions['onStderr'] = (text, kill) => {
+      if (sent || !isHanging(text)) return;
+      sent = true;
+      kill(signal);
+    };
+    return cli(['run', '50', ...ONCE, '--out', 'out'], { broken: { [BOXED]: 'hang' }, onStderr });
+  }
+
+  it('writes what is done and exits with 130; --resume goes on', async () => {
+    const { exitCode, stderr } = await interrupted('SIGINT');
+    expect(exitCode).toBe(130);
+    expect(stderr).toContain('Interrupted, 2 cells not measured; what is done is in out/run.json\n');
+    expect(stderr).toContain('Go on with: boundary-bench run --resume out\n');
     const before = await readOut('out');
     expect(before.records.map(({ outcome }) => outcome)).toEqual(['completed', 'completed', 'skipped']);
 
@@ -263,15 +266,7 @@ describe('Ctrl-C', () => {
     ['SIGHUP', 129],
     ['SIGTERM', 143],
   ] as const)('is what %s does, with the exit code %d', async (signal, code) => {
-    let sent = false;
-    const { exitCode, stderr } = await cli(['run', '50', ...ONCE, '--out', 'out'], {
-      ...hangs,
-      onStderr: (text, kill) => {
-        if (sent || !isHanging(text)) return;
-        sent = true;
-        kill(signal);
-      },
-    });
+    const { exitCode, stderr } = await interrupted(signal);
     expect(exitCode).toBe(code);
     expect(stderr).toContain('Go on with: boundary-bench run --resume out\n');
     expect((await readOut('out')).records).toHaveLength(3);
@@ -339,17 +334,8 @@ describe('compare', () => {
   async function writeRuns(factor: number, cpu?: string): Promise<void> {
     const before = (measured ??= await measure());
     // The times differ by a fixed factor, so that the verdict does not depend on this machine's noise.
-    const timed = (times: (index: number, cell: number) => number): Run => ({
-      ...before,
-      records: before.records.map((record, cell) =>
-        record.outcome === 'completed'
-          ? withSeconds(
-              record,
-              record.samples.map((_, index) => times(index, cell)),
-            )
-          : record,
-      ),
-    });
+    const timed = (times: (index: number, cell: number) => number): Run =>
+      withSeconds(before, (_, index, cell) => times(index, cell));
     // The first cell alone: what all cells do is the machine's.
     const after = timed((index, cell) => (1 + index / 1000) * (cell === 0 ? factor : 1));
     const host = cpu === undefined ? after.context.host : { ...after.context.host, cpu };
@@ -357,12 +343,17 @@ describe('compare', () => {
     await writeFile(join(cwd, 'b.json'), serializeRun({ ...after, context: { ...after.context, host } }));
   }
 
-  /** A cell whose samples are long enough for a verdict, each of a process of its own. */
-  function withSeconds(record: CompletedRecord, seconds: readonly number[]): CompletedRecord {
-    const samples = record.samples.map((sample, index) => ({ ...sample, fork: index + 1, seconds: seconds[index]! }));
-    const decided: { noVerdict?: unknown } & Omit<CompletedRecord, 'noVerdict'> = { ...record, samples };
-    delete decided.noVerdict;
-    return decided as CompletedRecord;
+  /** A run whose samples are long enough for a verdict, each of a process of its own. */
+  function withSeconds(run: Run, secondsOf: (sample: Sample, index: number, cell: number) => number): Run {
+    const records = run.records.map((record, cell): RunRecord => {
+      if (record.outcome !== 'completed') return record;
+      const { noVerdict: _, ...decided } = record;
+      const samples = record.samples.map((sample, index) => {
+        return { ...sample, fork: index + 1, seconds: secondsOf(sample, index, cell) };
+      });
+      return { ...decided, samples };
+    });
+    return { ...run, records };
   }
 
   it('exits with 0 without a regression and with 1 with one', async () => {
@@ -380,15 +371,8 @@ describe('compare', () => {
     await writeRuns(1);
     const after = await readRun(join(cwd, 'b.json'));
     // Processes that differ by far more than the threshold.
-    const records = after.records.map((record) =>
-      record.outcome === 'completed'
-        ? withSeconds(
-            record,
-            record.samples.map(({ seconds, fork }) => seconds * (fork === 1 ? 0.5 : fork === 2 ? 1 : 2)),
-          )
-        : record,
-    );
-    await writeFile(join(cwd, 'b.json'), serializeRun({ ...after, records }));
+    const apart = withSeconds(after, ({ seconds, fork }) => seconds * (fork === 1 ? 0.5 : fork === 2 ? 1 : 2));
+    await writeFile(join(cwd, 'b.json'), serializeRun(apart));
     const { exitCode, stdout } = await cli(['compare', 'a.json', 'b.json']);
     expect(stdout).toMatch(/^Could not tell what is slower by more than 5\.0%: 4 of 4 cells are inconclusive\.$/m);
     expect(exitCode).toBe(0);
@@ -407,7 +391,7 @@ describe('compare', () => {
 
 describe('doctor', () => {
   it('says what is here, what is missing, and whether the machine is fit', async () => {
-    const { exitCode, stdout, stderr } = await cli(['doctor', '--probe', '0.2'], { script: builtMain });
+    const { exitCode, stdout, stderr } = await built(['doctor', '--probe', '0.2']);
     expect(stderr).toBe('Timing a small loop for 0.2 s\n');
     expect(stdout).toMatch(/^boundary-bench \d/);
     expect(stdout).toMatch(/\n- engines: .*\bembedded\b/);
@@ -418,7 +402,7 @@ describe('doctor', () => {
   });
 
   it('prints JSON', async () => {
-    const { stdout } = await cli(['doctor', '--probe', '0.2', '--json'], { script: builtMain });
+    const { stdout } = await built(['doctor', '--probe', '0.2', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       isFit: expect.any(Boolean),
       here: { engines: expect.arrayContaining(['embedded', 'memory']), runtimes: expect.any(Array) },
@@ -461,21 +445,10 @@ describe('bench/benchmark.mjs', () => {
 });
 
 describe('the options of request work', () => {
-  const kv = (args: readonly string[]): Promise<Ended> =>
-    cli(['list', '--family', 'kv', ...args], { script: builtMain });
+  const kv = (args: readonly string[]): Promise<Ended> => built(['list', '--family', 'kv', ...args]);
 
   it('choose connections, batches and operations', async () => {
-    const { stdout } = await kv([
-      '--json',
-      '--workload',
-      'mget',
-      '--connections',
-      '3',
-      '--batch',
-      '5,6',
-      '--operations',
-      '10K',
-    ]);
+    const { stdout } = await kv('--json --workload mget --connections 3 --batch 5,6 --operations 10K'.split(' '));
     const cells = JSON.parse(stdout) as { connections: number; batch: number; operations: number }[];
     expect(new Set(cells.map(({ connections, batch, operations }) => `${connections} ${batch} ${operations}`))).toEqual(
       new Set(['3 5 10000', '3 6 10000']),
@@ -494,7 +467,7 @@ describe('the options of request work', () => {
   });
 
   it.each([['run'], ['list']])('are refused by %s if no family that takes them is asked for', async (command) => {
-    const { exitCode, stdout, stderr } = await cli([command, '--connections', '8'], { script: builtMain });
+    const { exitCode, stdout, stderr } = await built([command, '--connections', '8']);
     expect(stderr).toBe(
       'error: --connections is an option of kv, sql, rest, ingest, hybrid, of which none is measured here [BB_USAGE]\n' +
         'Name what to measure, as by --family kv, or leave the option out.\n',
@@ -503,21 +476,19 @@ describe('the options of request work', () => {
   });
 
   it.each([['run'], ['list']])('are refused by %s if they name a server of another family', async (command) => {
-    const byOption = await cli([command, '--redis-url', 'redis://127.0.0.1:1'], { script: builtMain });
+    const byOption = await built([command, '--redis-url', 'redis://127.0.0.1:1']);
     expect([byOption.exitCode, byOption.stdout, byOption.stderr]).toEqual([
       2,
       '',
       'error: --redis-url is an option of the family kv, which is not measured here [BB_USAGE]\n' +
         'Name what to measure, as by --family kv, or leave the option out.\n',
     ]);
-    const byUri = await cli([command, '--engine-uri', 'redis=redis://127.0.0.1:1'], { script: builtMain });
+    const byUri = await built([command, '--engine-uri', 'redis=redis://127.0.0.1:1']);
     expect([byUri.exitCode, byUri.stdout]).toEqual([2, '']);
   });
 
   it('name an engine that a quick run measures too', async () => {
-    const cells = await cli(['list', '--json', '--quick', '--engine-uri', 'flight=flight://127.0.0.1:1'], {
-      script: builtMain,
-    });
+    const cells = await built(['list', '--json', '--quick', '--engine-uri', 'flight=flight://127.0.0.1:1']);
     expect(cells.stderr).toBe('');
     const engines = (JSON.parse(cells.stdout) as { engine: string }[]).map(({ engine }) => engine);
     expect([...new Set(engines)].toSorted()).toEqual(['embedded', 'flight']);
@@ -533,7 +504,7 @@ describe('the options of request work', () => {
   it('show no password if the server does not answer', async () => {
     const quick = ['--connections', '1', '--batch', '1', '--workload', 'get', '--side', 'js', '--samples', '1'];
     const run = (args: readonly string[]): Promise<Ended> =>
-      cli(['run', '--family', 'kv', '--operations', '10', ...quick, ...args], { script: builtMain });
+      built(['run', '--family', 'kv', '--operations', '10', ...quick, ...args]);
     const refused = await run(['--redis-url', 'redis://user:geheim@127.0.0.1:1', '--out', 'refused']);
     expect(refused.exitCode).toBe(2);
     expect(refused.stderr).toContain("the family kv can't be measured: ");

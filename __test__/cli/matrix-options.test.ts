@@ -265,12 +265,8 @@ test('a run goes on with no other scale, delay or network than it was started wi
     resumeRequest(requestOf(words, environment), logged, known);
   expect(resume([])).toMatchObject(hybrid);
   expect(resume(['--scale', '0.01'])).toMatchObject(hybrid);
-  for (const [name, value] of [
-    ['scale', '0.02'],
-    ['net-delay-us', '100'],
-    ['net-bandwidth-mbps', '10'],
-    ['data-dir', '/else'],
-  ] as const) {
+  const others = { scale: '0.02', 'net-delay-us': '100', 'net-bandwidth-mbps': '10', 'data-dir': '/else' };
+  for (const [name, value] of Object.entries(others)) {
     expect(() => resume([`--${name}`, value]), name).toThrow(/the run was started with \w+ .*, and can't go on with/);
   }
   expect(() => resume([], { HYBRID_SCALE: '0.02' })).toThrow(
@@ -294,12 +290,8 @@ test.each([
 });
 
 test('a variable that makes no sense is named, and is read as its flag is', () => {
-  for (const [variable, text] of [
-    ['WORKERS', '1e1'],
-    ['BATCH_SIZE', '3.0'],
-    ['DURATION_SECS', '.5'],
-    ['WARMUP_SECS', '0x10'],
-  ] as const) {
+  const wrong = { WORKERS: '1e1', BATCH_SIZE: '3.0', DURATION_SECS: '.5', WARMUP_SECS: '0x10' };
+  for (const [variable, text] of Object.entries(wrong)) {
     expect(() => givenByVariables(SOAK_OPTIONS, { [variable]: text })).toThrow(`${variable} is "${text}". It must be`);
   }
   expect(givenByVariables(SOAK_OPTIONS, { WORKERS: '3', DURATION_SECS: '0.5' })).toEqual({

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import type { WriteStream } from 'node:tty';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { LiveProgress } from '../../src/cli/live-progress.js';
 import { PlainProgress, outcomeLine, startLine } from '../../src/cli/plain-progress.js';
 import { TimeLeft } from '../../src/cli/time-left.js';
@@ -8,17 +8,9 @@ import { formatClock } from '../../src/report/format.js';
 import type { RunEvent, RunStarted } from '../../src/runner/events.js';
 import type { Cell } from '../../src/records/record.js';
 import { completed } from '../records/sample-run.js';
+import { plannedCell } from '../runner/planned-cell.js';
 
-const cellOf = (id: string): Cell => ({
-  id,
-  family: 'sums',
-  workload: 'sum',
-  lane: 'forwards',
-  side: 'js',
-  variant: 'loop',
-  engine: 'arrays',
-  rows: 100,
-});
+const cellOf = (id: string): Cell => plannedCell(id).cell;
 
 const started = (totalCells: number, forks = 0): RunEvent => ({
   type: 'run-started',
@@ -188,22 +180,19 @@ describe('LiveProgress', () => {
 
   it('redraws the time that is left, also as long as nothing happens', () => {
     vi.useFakeTimers();
-    try {
-      const screen = new Screen();
-      const progress = new LiveProgress(screen as unknown as WriteStream);
-      progress.show(started(3, 15));
-      for (const id of ['a', 'b']) {
-        progress.show(opening(id));
-        vi.advanceTimersByTime(1000);
-        progress.show(sample(id, 1));
-      }
-      vi.advanceTimersByTime(19_000);
-      expect(screen.lines.at(-2)).toBe('  sample 1  12.1 M rows/s  1 of 15 processes, about 0 s lef');
-      progress.show({ type: 'run-finished', aborted: false, unmeasuredCells: 0 });
-      vi.advanceTimersByTime(60_000);
-      expect(screen.lines).toEqual(['3 cells, about 45 s, into out', '']);
-    } finally {
-      vi.useRealTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const screen = new Screen();
+    const progress = new LiveProgress(screen as unknown as WriteStream);
+    progress.show(started(3, 15));
+    for (const id of ['a', 'b']) {
+      progress.show(opening(id));
+      vi.advanceTimersByTime(1000);
+      progress.show(sample(id, 1));
     }
+    vi.advanceTimersByTime(19_000);
+    expect(screen.lines.at(-2)).toBe('  sample 1  12.1 M rows/s  1 of 15 processes, about 0 s lef');
+    progress.show({ type: 'run-finished', aborted: false, unmeasuredCells: 0 });
+    vi.advanceTimersByTime(60_000);
+    expect(screen.lines).toEqual(['3 cells, about 45 s, into out', '']);
   });
 });

@@ -12,9 +12,7 @@ import { folderOfTest } from '../temporary-folder.js';
 
 let cwd: string;
 
-beforeEach(async () => {
-  cwd = folderOfTest();
-});
+beforeEach(() => void (cwd = folderOfTest()));
 
 const cli = (...args: readonly string[]): Promise<Ended> => spawnCli(args, { cwd });
 const read = (...names: readonly string[]): Promise<string> => readFile(join(cwd, ...names), 'utf8');

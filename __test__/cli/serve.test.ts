@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { builtMain, spawnCli } from './spawn-cli.js';
 
 // Each test starts processes, which take as long as the machine is busy.
@@ -29,16 +29,13 @@ describe('boundary-bench serve', () => {
 
   it('answers until it is interrupted, and then ends with success', async () => {
     const { server, ended, url } = await serve();
-    try {
-      const body = JSON.stringify({ filters: [{ column: 'id0', value: 5 }], operationId: 'x' });
-      const answer = await fetch(`${url}/0.1.0/rdrs_bench/table_1/pk-read`, { method: 'POST', body });
-      expect(answer.status).toBe(200);
-      expect(await answer.json()).toEqual({ code: 200, operationId: 'x', data: { col0: `0005${'a'.repeat(96)}` } });
-      server.kill('SIGINT');
-      expect(await ended).toBe(0);
-    } finally {
-      server.kill('SIGKILL');
-    }
+    onTestFinished(() => void server.kill('SIGKILL'));
+    const body = JSON.stringify({ filters: [{ column: 'id0', value: 5 }], operationId: 'x' });
+    const answer = await fetch(`${url}/0.1.0/rdrs_bench/table_1/pk-read`, { method: 'POST', body });
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({ code: 200, operationId: 'x', data: { col0: `0005${'a'.repeat(96)}` } });
+    server.kill('SIGINT');
+    expect(await ended).toBe(0);
   });
 
   it('leaves no server when it is killed', async () => {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openTarget, type TargetServer } from '../../src/families/requests/target-server.js';
 import { builtMain, spawnCli } from './spawn-cli.js';
 
@@ -16,9 +16,7 @@ const soak = (args: readonly string[]): ReturnType<typeof spawnCli> =>
 describe('boundary-bench soak', () => {
   let server: TargetServer;
 
-  beforeAll(async () => {
-    server = await openTarget('ingest', {});
-  });
+  beforeAll(async () => void (server = await openTarget('ingest', {})));
 
   afterAll(() => server.close());
 
@@ -38,52 +36,43 @@ describe('boundary-bench soak', () => {
 
   it('takes the server from the variables of HyperbyteDB, and prints JSON', async () => {
     process.env['HYPERBYTEDB_URL'] = server.url;
-    try {
-      const { exitCode, stdout } = await soak([...SHORT, '--encoding', 'lines', '--json', '--rate', '50']);
-      expect(exitCode).toBe(0);
-      const result = JSON.parse(stdout) as Record<string, unknown>;
-      expect(result).toMatchObject({ client: 'addon', encoding: 'lines', workers: 2, rate: 50, errors: {} });
-      expect(result['count']).toEqual({ outcome: 'right', counted: result['acknowledged'] });
-      const refused = await soak([...SHORT, '--durable']);
-      expect(refused.exitCode).toBe(2);
-      expect(refused.stderr).toContain('--durable is for a private server');
-    } finally {
-      delete process.env['HYPERBYTEDB_URL'];
-    }
+    onTestFinished(() => void delete process.env['HYPERBYTEDB_URL']);
+    const { exitCode, stdout } = await soak([...SHORT, '--encoding', 'lines', '--json', '--rate', '50']);
+    expect(exitCode).toBe(0);
+    const result = JSON.parse(stdout) as Record<string, unknown>;
+    expect(result).toMatchObject({ client: 'addon', encoding: 'lines', workers: 2, rate: 50, errors: {} });
+    expect(result['count']).toEqual({ outcome: 'right', counted: result['acknowledged'] });
+    const refused = await soak([...SHORT, '--durable']);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain('--durable is for a private server');
   });
 
   it('fails if no request succeeds, and says why once', async () => {
     // A batch of the other tests has more points than this server accepts.
     const strict = await openTarget('ingest', {}, ['--max-points', '10']);
-    try {
-      for (const client of ['rust', 'addon', 'undici']) {
-        const { exitCode, stdout, stderr } = await soak([...SHORT, '--client', client, '--url', strict.url]);
-        expect(exitCode).toBe(1);
-        expect(stdout).toMatch(/^failed: \d+ × HTTP 413: /m);
-        expect(stderr).toMatch(/^[^\n]*no request of the soak succeeded: HTTP 413: [^\n]*\n$/);
-      }
-    } finally {
-      await strict.close();
+    onTestFinished(() => strict.close());
+    for (const client of ['rust', 'addon', 'undici']) {
+      const { exitCode, stdout, stderr } = await soak([...SHORT, '--client', client, '--url', strict.url]);
+      expect(exitCode).toBe(1);
+      expect(stdout).toMatch(/^failed: \d+ × HTTP 413: /m);
+      expect(stderr).toMatch(/^[^\n]*no request of the soak succeeded: HTTP 413: [^\n]*\n$/);
     }
   });
 
   it('sends its key, and says what a server wants that gets none', async () => {
     const key = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
     const guarded = await openTarget('ingest', {}, ['--api-key', key]);
-    try {
-      for (const client of ['rust', 'addon', 'undici']) {
-        const sent = await soak([...SHORT, '--client', client, '--url', guarded.url, '--api-key', key, '--json']);
-        expect(sent.exitCode).toBe(0);
-        expect(sent.stderr).toMatch(/^[\d,]+ points stay on the server, in the measurement \w+ of the database \w+\n$/);
-        expect(JSON.parse(sent.stdout)).toMatchObject({ errors: {}, count: { outcome: 'right' } });
-        expect(sent.stdout).not.toContain(key);
-      }
-      const refused = await soak([...SHORT, '--url', guarded.url]);
-      expect(refused.exitCode).toBe(1);
-      expect(refused.stderr).toContain('HTTP 401: authorization failed: the header X-API-KEY is missing');
-    } finally {
-      await guarded.close();
+    onTestFinished(() => guarded.close());
+    for (const client of ['rust', 'addon', 'undici']) {
+      const sent = await soak([...SHORT, '--client', client, '--url', guarded.url, '--api-key', key, '--json']);
+      expect(sent.exitCode).toBe(0);
+      expect(sent.stderr).toMatch(/^[\d,]+ points stay on the server, in the measurement \w+ of the database \w+\n$/);
+      expect(JSON.parse(sent.stdout)).toMatchObject({ errors: {}, count: { outcome: 'right' } });
+      expect(sent.stdout).not.toContain(key);
     }
+    const refused = await soak([...SHORT, '--url', guarded.url]);
+    expect(refused.exitCode).toBe(1);
+    expect(refused.stderr).toContain('HTTP 401: authorization failed: the header X-API-KEY is missing');
   });
 
   it('ends at Ctrl-C with what it has measured', async () => {
@@ -98,17 +87,14 @@ describe('boundary-bench soak', () => {
     const ended = new Promise<number | null>((resolve) => {
       child.once('close', resolve);
     });
-    try {
-      while (!(await hasPoints(server.url, 'interrupted'))) await delay(50);
-      child.kill('SIGINT');
-      expect(await ended).toBe(130);
-      const [, counted, acknowledged] =
-        /the server counts ([\d,]+) points; ([\d,]+) were acknowledged/.exec(stdout) ?? [];
-      expect(counted).toBe(acknowledged);
-      expect(counted).toMatch(/[1-9]/);
-    } finally {
-      child.kill('SIGKILL');
-    }
+    onTestFinished(() => void child.kill('SIGKILL'));
+    while (!(await hasPoints(server.url, 'interrupted'))) await delay(50);
+    child.kill('SIGINT');
+    expect(await ended).toBe(130);
+    const [, counted, acknowledged] =
+      /the server counts ([\d,]+) points; ([\d,]+) were acknowledged/.exec(stdout) ?? [];
+    expect(counted).toBe(acknowledged);
+    expect(counted).toMatch(/[1-9]/);
   });
 });
 

@@ -1,6 +1,6 @@
 /** The effects of the compared clients' settings, on the wire or in the server. */
 import { Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { connect, SqlClient } from '../../src/index.js';
 import { DuckDbNodeApi } from '../../src/clients/duckdb-node-api.js';
@@ -15,9 +15,9 @@ import { valkeyGlide } from '../../src/clients/valkey-glide.js';
 import { openTarget, type TargetServer } from '../../src/families/requests/target-server.js';
 import { RestInput } from '../../src/families/rest/data.js';
 import { addressOf } from '../../src/families/rest/family.js';
-import { inDatabase, startMysql } from '../mysql-server.js';
+import { inDatabase, mysqlOfSuite } from '../mysql-server.js';
 import { lacks } from '../needs.js';
-import { startRedis } from '../redis-server.js';
+import { redisOfSuite } from '../redis-server.js';
 import { ShardServer } from '../shards/shard-process.js';
 import { type CountRequests, WireTap } from '../wire-tap.js';
 
@@ -44,9 +44,7 @@ async function writesOf(work: () => Promise<unknown>): Promise<number> {
 describe.skipIf(lacks('redis'))('clients of the Redis protocol', () => {
   const keys = Array.from({ length: MANY }, (_, index) => `key:${index}`);
   const clients = { ioredis, 'node-redis': nodeRedis };
-  let server: Awaited<ReturnType<typeof startRedis>>;
-  beforeAll(async () => void (server = await startRedis()));
-  afterAll(() => server.stop());
+  const server = redisOfSuite();
 
   it.each([
     ['ioredis', 'pipeline'],
@@ -55,14 +53,11 @@ describe.skipIf(lacks('redis'))('clients of the Redis protocol', () => {
     ['node-redis', 'auto'],
   ] as const)('%s, %s: many commands are one write', async (name, setting) => {
     const connection = await clients[name].connect(server.url, setting);
-    try {
-      expect(await writesOf(() => connection.setMany(keys, keys))).toBe(1);
-      let values: unknown;
-      expect(await writesOf(async () => void (values = await connection.getMany(keys)))).toBe(1);
-      expect(values).toEqual(keys);
-    } finally {
-      await connection.close();
-    }
+    onTestFinished(() => connection.close());
+    expect(await writesOf(() => connection.setMany(keys, keys))).toBe(1);
+    let values: unknown;
+    expect(await writesOf(async () => void (values = await connection.getMany(keys)))).toBe(1);
+    expect(values).toEqual(keys);
   });
 
   it.each([
@@ -71,24 +66,17 @@ describe.skipIf(lacks('redis'))('clients of the Redis protocol', () => {
     ['node-redis', 'auto', 1],
   ] as const)('%s, %s: the writes for the calls of many users in one turn: %i', async (name, setting, writes) => {
     const connection = await clients[name].connect(server.url, setting);
-    try {
-      expect(await writesOf(() => Promise.all(keys.map((key) => connection.get(key))))).toBe(writes);
-    } finally {
-      await connection.close();
-    }
+    onTestFinished(() => connection.close());
+    expect(await writesOf(() => Promise.all(keys.map((key) => connection.get(key))))).toBe(writes);
   });
 
   it('node-redis gives no command a timer', async () => {
     const connection = await nodeRedis.connect(server.url, undefined);
     const timers = vi.spyOn(AbortSignal, 'timeout');
-    try {
-      await connection.get('key:0');
-      await connection.getMany(keys);
-      expect(timers).not.toHaveBeenCalled();
-    } finally {
-      vi.restoreAllMocks();
-      await connection.close();
-    }
+    onTestFinished(() => connection.close());
+    await connection.get('key:0');
+    await connection.getMany(keys);
+    expect(timers).not.toHaveBeenCalled();
   });
 
   it.each([
@@ -98,16 +86,13 @@ describe.skipIf(lacks('redis'))('clients of the Redis protocol', () => {
   ] as const)('%s sends many commands on one connection before the first answer', async (_, client, setting) => {
     const tap = await WireTap.start(server.url, textsOf('key:'));
     const connection = await client.connect(tap.through(server.url), setting);
-    try {
-      tap.hold(MANY);
-      await connection.getMany(keys);
-      tap.hold(MANY);
-      await Promise.all(keys.map((key) => connection.get(key)));
-      expect(tap.requests.filter((count) => count > 0)).toEqual([2 * MANY]);
-    } finally {
-      await connection.close();
-      tap.stop();
-    }
+    onTestFinished(() => void tap.stop());
+    onTestFinished(() => connection.close());
+    tap.hold(MANY);
+    await connection.getMany(keys);
+    tap.hold(MANY);
+    await Promise.all(keys.map((key) => connection.get(key)));
+    expect(tap.requests.filter((count) => count > 0)).toEqual([2 * MANY]);
   });
 });
 
@@ -123,9 +108,7 @@ describe.skipIf(lacks('mysql'))('clients of the MySQL protocol', () => {
   const clients = { mysql2, mariadb };
   const request = { sql: 'SELECT ? + 1 AS next', parameters: [41] };
   const many = Array.from({ length: MANY }, () => request);
-  let server: Awaited<ReturnType<typeof startMysql>>;
-  beforeAll(async () => void (server = await startMysql()), 60_000);
-  afterAll(() => server?.stop());
+  const server = mysqlOfSuite();
 
   it.each([
     ['mysql2', undefined, MANY],
@@ -143,31 +126,25 @@ describe.skipIf(lacks('mysql'))('clients of the MySQL protocol', () => {
         return rows.map((row) => Number(row['Value']));
       };
       const connection = await clients[name].connect(server.url, setting);
-      try {
-        // The first request prepares the statement.
-        await connection.request(request);
-        const before = await counters();
-        await connection.requests(many);
-        const after = await counters();
-        expect(after.map((count, index) => count - before[index]!)).toEqual([executed, 0]);
-      } finally {
-        await connection.close();
-      }
+      onTestFinished(() => connection.close());
+      // The first request prepares the statement.
+      await connection.request(request);
+      const before = await counters();
+      await connection.requests(many);
+      const after = await counters();
+      expect(after.map((count, index) => count - before[index]!)).toEqual([executed, 0]);
     },
   );
 
   it('mariadb sends statements ahead of their answers', async () => {
     const tap = await WireTap.start(server.url, executions);
     const connection = await mariadb.connect(inDatabase(tap.through(server.url), ''), undefined);
-    try {
-      await connection.request(request);
-      tap.hold(MANY);
-      expect(await connection.requests(many)).toHaveLength(MANY);
-      expect(tap.requests).toEqual([MANY + 1]);
-    } finally {
-      await connection.close();
-      tap.stop();
-    }
+    onTestFinished(() => void tap.stop());
+    onTestFinished(() => connection.close());
+    await connection.request(request);
+    tap.hold(MANY);
+    expect(await connection.requests(many)).toHaveLength(MANY);
+    expect(tap.requests).toEqual([MANY + 1]);
   });
 });
 
@@ -189,17 +166,14 @@ describe('undici', () => {
     const post = async (operation: number): Promise<void> => {
       expect((await client.post(input.path, input.read(operation))).status).toBe(200);
     };
-    try {
-      // Undici sends nothing ahead on a connection that has not answered yet.
-      await post(0);
-      const [before = 0] = tap.requests;
-      tap.hold(held);
-      await Promise.all(Array.from({ length: MANY }, (_, operation) => post(operation)));
-      return tap.requests.map((requests, index) => (index === 0 ? requests - before : requests));
-    } finally {
-      await client.close();
-      tap.stop();
-    }
+    onTestFinished(() => void tap.stop());
+    onTestFinished(() => client.close());
+    // Undici sends nothing ahead on a connection that has not answered yet.
+    await post(0);
+    const [before = 0] = tap.requests;
+    tap.hold(held);
+    await Promise.all(Array.from({ length: MANY }, (_, operation) => post(operation)));
+    return tap.requests.map((requests, index) => (index === 0 ? requests - before : requests));
   }
 
   it('pipelines as many requests on one connection as it is told to', async () => {
@@ -250,14 +224,10 @@ describe.each([DuckDbNodeApi, DuckDbBindings])('$name', (Client) => {
   it('runs the libduckdb of the embedded engine, with as many threads', async () => {
     const sql = "SELECT version() AS version, CAST(current_setting('threads') AS INT) AS threads";
     const client = await Client.open();
-    const connection = await connect('embedded:');
-    try {
-      const [theirs] = await client.objects(sql);
-      const [ours] = await connection.executeQuery(sql);
-      expect({ ...ours }).toEqual(theirs);
-    } finally {
-      await connection.close();
-      client.close();
-    }
+    onTestFinished(() => client.close());
+    await using connection = await connect('embedded:');
+    const [theirs] = await client.objects(sql);
+    const [ours] = await connection.executeQuery(sql);
+    expect({ ...ours }).toEqual(theirs);
   });
 });

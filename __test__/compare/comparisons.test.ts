@@ -7,13 +7,28 @@ import { median } from '../../src/stats/quantile.js';
 import { seededDraws } from '../../src/stats/random.js';
 import { around, completed, failed, runOf, rustLaneOf, skipped } from '../records/sample-run.js';
 
+/** The comparisons of one kind, or all. */
+function compared(
+  records: readonly RunRecord[],
+  kind?: Comparison['kind'],
+  options: Partial<Parameters<typeof comparisonsOf>[1]> = {},
+): Comparison[] {
+  const all = comparisonsOf(records, { rustLaneOf, margin: 0.05, ...options });
+  return all.filter((comparison) => kind === undefined || comparison.kind === kind);
+}
+
+/** The only comparison of the best of both sides. */
+function bestOf(records: readonly RunRecord[]): Comparison {
+  const [best, ...others] = compared(records, 'best');
+  expect(others).toEqual([]);
+  return best!;
+}
+
 function pairs(kind: Comparison['kind'], records: readonly RunRecord[]): string[] {
-  return comparisonsOf(records, { rustLaneOf, margin: 0.05 })
-    .filter((comparison) => comparison.kind === kind)
-    .map(({ numerator, denominator, ratio, verdict }) => {
-      const shorten = (id: string): string => id.replace('measurements/', '');
-      return `${shorten(numerator)} / ${shorten(denominator)} = ${ratio.toFixed(3)} ${verdict}`;
-    });
+  return compared(records, kind).map(({ numerator, denominator, ratio, verdict }) => {
+    const shorten = (id: string): string => id.replace('measurements/', '');
+    return `${shorten(numerator)} / ${shorten(denominator)} = ${ratio.toFixed(3)} ${verdict}`;
+  });
 }
 
 const rustRow = { side: 'rust', lane: 'row', variant: 'RowWriter' } as const;
@@ -113,12 +128,9 @@ test('cells meet over the same transport alone', () => {
   };
   const records = [over('tcp', 'rust', 0.4), over('ipc', 'rust', 0.1), over('tcp', 'napi', 0.8)];
   expect(pairs('lane', records)).toEqual([]);
-  const comparisons = comparisonsOf(records, {
-    rustLaneOf: (id) => (id.endsWith('napi') ? 'columns' : undefined),
-    margin: 0.05,
-  });
+  const laneOf = (id: string): string | undefined => (id.endsWith('napi') ? 'columns' : undefined);
   expect(
-    comparisons.flatMap(({ kind, transport, numerator, denominator }) =>
+    compared(records, undefined, { rustLaneOf: laneOf }).flatMap(({ kind, transport, numerator, denominator }) =>
       kind === 'noise-floor' ? [] : [[kind, transport, numerator, denominator]],
     ),
   ).toEqual([
@@ -131,11 +143,7 @@ test('the noise floor sets odd processes against even ones', () => {
   const steady = completed(rustRow, [1, 2, 1, 2, 1]);
   const few = completed(staged, [1, 1, 1]);
   // Odd processes take 1 s, even ones 2 s: the odd ones have twice the rate.
-  expect(
-    comparisonsOf([steady, few], { rustLaneOf: () => undefined, margin: 0.05 }).filter(
-      ({ kind }) => kind === 'noise-floor',
-    ),
-  ).toEqual([
+  expect(compared([steady, few], 'noise-floor')).toEqual([
     {
       workload: 'insert.bulk',
       lane: 'row',
@@ -153,20 +161,14 @@ test('the noise floor sets odd processes against even ones', () => {
 });
 
 test('a cell that moved no rows takes part in nothing', () => {
-  expect(
-    comparisonsOf([completed({ ...rustRow, rows: 0 }, around(1)), completed(staged, around(1))], {
-      rustLaneOf,
-      margin: 0.05,
-    }),
-  ).toEqual([expect.objectContaining({ kind: 'noise-floor', lane: 'staged-row' })]);
+  const records = [completed({ ...rustRow, rows: 0 }, around(1)), completed(staged, around(1))];
+  expect(compared(records)).toEqual([expect.objectContaining({ kind: 'noise-floor', lane: 'staged-row' })]);
 });
 
 test('of two processes none is left out, since one alone shows nothing of how they differ', () => {
   const slow = completed({ ...rustRow, flavor: 'sync' }, [2, 2]);
   const varying = completed({ ...rustRow, flavor: 'async' }, [1, 1.5]);
-  const comparison = (cells: readonly RunRecord[]): Comparison =>
-    comparisonsOf(cells, { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best')!;
-  const { low, high } = comparison([slow, varying, completed(columns, [1, 1])]);
+  const { low, high } = bestOf([slow, varying, completed(columns, [1, 1])]);
   expect(high / low).toBeGreaterThan(1.3);
 });
 
@@ -181,7 +183,7 @@ test('one process on a side gives no verdict, and the reason is named', () => {
     once(completed(staged, around(9)), 1),
     once(completed(staged, around(9))),
   ]) {
-    const made = comparisonsOf([rust, node], { rustLaneOf, margin: 0.05 }).filter(({ kind }) => kind !== 'noise-floor');
+    const made = compared([rust, node]).filter(({ kind }) => kind !== 'noise-floor');
     expect(made.map(({ noVerdict }) => noVerdict)).toEqual(['one-process', 'one-process']);
     expect(made.map(({ verdict }) => verdict)).toEqual(['inconclusive', 'inconclusive']);
     const judged = judgeOf(runOf([rust, node]))(node, rust);
@@ -200,23 +202,12 @@ test('clients get no verdict if the server was the limit of both', () => {
     }));
     return { ...record, samples };
   };
-  const verdicts = (...records: readonly RunRecord[]): string[] =>
-    comparisonsOf(records, { rustLaneOf, margin: 0.05 })
-      .filter(({ kind }) => kind === 'best')
-      .map(({ verdict }) => verdict);
-  expect(verdicts(cell('rust', 1, 0.95), cell('napi', 2, 0.93))).toEqual(['server-bound']);
-  expect(verdicts(cell('rust', 1, 0.95), cell('napi', 2, 0.5))).toEqual(['faster']);
+  expect(bestOf([cell('rust', 1, 0.95), cell('napi', 2, 0.93)]).verdict).toBe('server-bound');
+  expect(bestOf([cell('rust', 1, 0.95), cell('napi', 2, 0.5)]).verdict).toBe('faster');
 });
 
 test('clients get no verdict if client and server kept all cores busy together, on any engine', () => {
-  const cell = (
-    side: 'rust' | 'napi',
-    {
-      engine = 'rest',
-      client,
-      server,
-    }: { readonly engine?: string; readonly client: number; readonly server?: number },
-  ): CompletedRecord => {
+  const cell = (side: 'rust' | 'napi', client: number, server?: number, engine = 'rest'): CompletedRecord => {
     const request = { family: 'rest', workload: 'pkread', engine, connections: 32, batch: 1, lane: 'call' } as const;
     const record = completed({ ...request, side, variant: 'HttpClient' }, around(side === 'rust' ? 1 : 2));
     const samples = record.samples.map((sample) => ({
@@ -231,22 +222,17 @@ test('clients get no verdict if client and server kept all cores busy together, 
     return { ...record, samples };
   };
   const verdict = (rust: CompletedRecord, node: CompletedRecord, cores?: number): string | undefined =>
-    comparisonsOf([rust, node], { rustLaneOf, margin: 0.05, ...(cores === undefined ? {} : { cores }) }).find(
-      ({ kind }) => kind === 'best',
-    )?.verdict;
+    compared([rust, node], 'best', cores === undefined ? {} : { cores })[0]?.verdict;
   for (const engine of ['rest', 'mysql', 'ingest', 'shards']) {
-    const [rust, node] = [
-      cell('rust', { engine, client: 0.8, server: 1.1 }),
-      cell('napi', { engine, client: 1.1, server: 0.8 }),
-    ];
+    const [rust, node] = [cell('rust', 0.8, 1.1, engine), cell('napi', 1.1, 0.8, engine)];
     // Of four cores two were idle; the number of cores may not be known.
     const verdicts = [2, 4, undefined].map((cores) => verdict(rust, node, cores));
     expect([engine, ...verdicts]).toEqual([engine, 'server-bound', 'faster', 'faster']);
   }
-  const saturated = cell('rust', { client: 1, server: 0.95 });
+  const saturated = cell('rust', 1, 0.95);
   // One client left the machine time, and of another server nothing is known.
-  expect(verdict(saturated, cell('napi', { client: 1, server: 0.4 }), 2)).toBe('faster');
-  expect(verdict(saturated, cell('napi', { client: 1.95 }), 2)).toBe('faster');
+  expect(verdict(saturated, cell('napi', 1, 0.4), 2)).toBe('faster');
+  expect(verdict(saturated, cell('napi', 1.95), 2)).toBe('faster');
   expect(coresOf({ logicalCores: 8, cgroup: { cpus: 2 } })).toBe(2);
   expect(coresOf({ logicalCores: 8, cgroup: { memoryBytes: 1 } })).toBe(8);
 });
@@ -257,8 +243,7 @@ test('the best of equal cells looks no faster than one of them', () => {
   const lanes = ['row', 'columns', 'naive-row', 'arrow-ipc', 'arrow-batches'];
   const bests = Array.from({ length: 300 }, () => {
     const rust = lanes.map((lane) => completed({ ...rustRow, lane }, seconds()));
-    const cells = [...rust, completed(staged, seconds())];
-    return comparisonsOf(cells, { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best')!;
+    return bestOf([...rust, completed(staged, seconds())]);
   });
   // Compared by the samples that made it the fastest, the best of the five would look faster than it is.
   expect(Math.abs(median(bests.map(({ ratio }) => ratio)) - 1)).toBeLessThan(0.015);
@@ -270,8 +255,7 @@ test('each process is compared by the cell that is the fastest in all others', (
   const lucky = completed({ ...rustRow, flavor: 'sync' }, [0.9, 0.9, 0.9, 1.5, 1.5]);
   const steady = completed({ ...rustRow, flavor: 'async' }, [1, 1, 1, 1, 1]);
   const node = completed(staged, [2, 2, 2, 2, 2]);
-  const best = comparisonsOf([lucky, steady, node], { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best');
-  expect(best).toMatchObject({ numerator: lucky.id, ratio: 2, forks: 5 });
+  expect(bestOf([lucky, steady, node])).toMatchObject({ numerator: lucky.id, ratio: 2, forks: 5 });
 });
 
 test('says on how many processes a ratio rests if there was a choice', () => {
@@ -280,8 +264,7 @@ test('says on how many processes a ratio rests if there was a choice', () => {
     completed({ ...rustRow, flavor: 'async' }, [0.6, 0.5, 0.5]),
     completed(staged, [0.5, 0.5, 0.5]),
   ];
-  const countsOf = (measured: typeof records) =>
-    comparisonsOf(measured, { rustLaneOf, margin: 0.05 }).map(({ kind, forks }) => [kind, forks]);
+  const countsOf = (measured: typeof records) => compared(measured).map(({ kind, forks }) => [kind, forks]);
   expect(countsOf(records)).toEqual([
     ['lane', 3],
     ['best', 3],
@@ -296,7 +279,7 @@ test('reaches further if processes disagree about the fastest', () => {
       completed({ ...rustRow, flavor: 'async' }, async),
       completed(staged, [1, 1.1, 1.2, 1.3]),
     ];
-    const { low, high } = comparisonsOf(cells, { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best')!;
+    const { low, high } = bestOf(cells);
     return Math.log(high / low);
   };
   const agreed = widthOf([0.5, 0.5, 0.5, 0.5], [0.6, 0.6, 0.6, 0.6]);
@@ -307,8 +290,7 @@ test('reaches further if processes disagree about the fastest', () => {
 test('leaves a cell out of the choice that lost by its first process, and got no other', () => {
   const lost = completed({ ...rustRow, flavor: 'async' }, [0.1]);
   const records = [completed({ ...rustRow, flavor: 'sync' }, [0.5, 0.5, 0.5]), lost, completed(staged, [1, 1, 1])];
-  const comparisons = comparisonsOf(records, { rustLaneOf, margin: 0.05 });
-  expect(comparisons.map(({ kind, ratio }) => [kind, ratio.toFixed(3)])).toEqual([
+  expect(compared(records).map(({ kind, ratio }) => [kind, ratio.toFixed(3)])).toEqual([
     ['lane', '0.500'],
     ['best', '2.000'],
   ]);

@@ -1,8 +1,7 @@
 /** Each command of the pages, and of the examples in the help, must be one that the tools take; the cheap ones are run. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, it, test } from 'vitest';
@@ -19,7 +18,7 @@ import { planRun } from '../../src/runner/plan.js';
 import { builtMain, spawnCli } from '../cli/spawn-cli.js';
 import { MANIFEST, PACKAGE } from '../package/installed.js';
 import { around, completed, runOf } from '../records/sample-run.js';
-import { folderOfSuite } from '../temporary-folder.js';
+import { folderOfSuite, writeFiles } from '../temporary-folder.js';
 import { blocks, commandsOf, inlineCommands, wordsOf } from './pages.js';
 
 const families = await loadFamilies();
@@ -181,10 +180,7 @@ describe('each cheap command', () => {
       'results/runs/levenshtein/run.json': serializeRun(runOf(sized)),
       'results/runs/model/run.json': serializeRun({ ...whole, ...(model !== undefined && { model }) }),
     };
-    for (const [name, text] of Object.entries(files)) {
-      await mkdir(dirname(join(cwd, name)), { recursive: true });
-      await writeFile(join(cwd, name), text);
-    }
+    writeFiles(cwd, files);
   });
 
   const cheap = told.flatMap(({ page, words, line }) => {

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { startNative, type NativeInput } from '../../src/families/native-program.js';
 import type { RunningProgram } from '../../src/families/running-program.js';
-import { SqlClient } from '../../src/library/sql/sql-client.js';
-import { crossing } from '../../src/crossing-addon.js';
-import { startDatabase } from '../mysql-server.js';
+import { mysqlOfSuite } from '../mysql-server.js';
 import { lacks } from '../needs.js';
 
 const CELL = { workload: 'query.full_scan', lane: 'columnar', flavor: 'sync', workers: 1, rows: 1000, table: 't' };
@@ -15,11 +13,8 @@ function onEngine(spec: object, uri = 'memory:'): NativeInput {
 
 async function use<T>(input: NativeInput, work: (program: RunningProgram) => Promise<T>): Promise<T> {
   const program = await startNative(input);
-  try {
-    return await work(program);
-  } finally {
-    await program.close();
-  }
+  onTestFinished(() => program.close());
+  return await work(program);
 }
 
 describe('the program of the side rust', () => {
@@ -59,21 +54,15 @@ describe('the program of the side rust', () => {
 });
 
 describe.skipIf(lacks('mysql'))('the program on a server', () => {
-  let server: InstanceType<typeof crossing.PrivateServer>;
-  let url: string;
-  beforeAll(async () => {
-    ({ server, url } = await startDatabase());
-  }, 120_000);
-  afterAll(() => server.stop());
+  const mysql = mysqlOfSuite();
 
   function cell(operations: number): NativeInput {
     const spec = { family: 'sql', workload: 'select_pk', lane: 'call', connections: 1, batch: 1, operations };
-    return { kind: 'requests', spec: { ...spec, url, prefix: 'bbtest' } };
+    return { kind: 'requests', spec: { ...spec, url: mysql.url, prefix: 'bbtest' } };
   }
 
   async function tables(): Promise<number> {
-    await using client = await SqlClient.connect(url);
-    return (await client.query("SHOW TABLES LIKE 'bbtest%'")).rows().length;
+    return (await mysql.client.query("SHOW TABLES LIKE 'bbtest%'")).rows().length;
   }
 
   test('gives a sample up when its signal is aborted, and removes its tables', async () => {

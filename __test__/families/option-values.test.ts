@@ -6,38 +6,27 @@ import { CLIENT_OPTIONS } from '../../src/families/requests/options.js';
 import { unknownWord } from '../../src/runner/filters.js';
 
 describe('the values that people type', () => {
-  it.each([
-    ['1e6', 1_000_000],
-    ['1M', 1_000_000],
-    ['0.01M', 10_000],
-    ['10000', 10_000],
-    ['1.5k', 1500],
-    ['10,000', 10_000],
-    ['1_000', 1000],
-  ])('%s rows', (text, rows) => expect(parseRows(text)).toBe(rows));
+  const rows = {
+    '1e6': 1e6,
+    '1M': 1e6,
+    '0.01M': 10_000,
+    '10000': 10_000,
+    '1.5k': 1500,
+    '10,000': 10_000,
+    '1_000': 1000,
+  };
+  it.each(Object.entries(rows))('%s rows', (text, rows) => expect(parseRows(text)).toBe(rows));
 
-  it.each([
-    ['64K', 64_000],
-    ['64KB', 64_000],
-    ['64KiB', 65_536],
-    ['1MiB', 1_048_576],
-    ['100B', 100],
-    ['100', 100],
-  ])('%s', (text, bytes) => expect(parseBytes(text)).toBe(bytes));
+  const bytes = { '64K': 64_000, '64KB': 64_000, '64KiB': 65_536, '1MiB': 1_048_576, '100B': 100, '100': 100 };
+  it.each(Object.entries(bytes))('%s', (text, bytes) => expect(parseBytes(text)).toBe(bytes));
 
-  it.each([
-    ['5%', 0.05],
-    ['0.05', 0.05],
-    ['0', 0],
-  ])('%s of 1', (text, part) => expect(parseFraction(text)).toBeCloseTo(part, 12));
+  it.each(Object.entries({ '5%': 0.05, '0.05': 0.05, '0': 0 }))('%s of 1', (text, part) =>
+    expect(parseFraction(text)).toBeCloseTo(part, 12),
+  );
 
-  it.each([
-    ['100ms', 0.1],
-    ['2', 2],
-    ['0.5', 0.5],
-    ['30s', 30],
-    ['2min', 120],
-  ])('%s', (text, seconds) => expect(kinds.seconds.parse(text)).toBeCloseTo(seconds, 12));
+  it.each(Object.entries({ '100ms': 0.1, '2': 2, '0.5': 0.5, '30s': 30, '2min': 120 }))('%s', (text, seconds) =>
+    expect(kinds.seconds.parse(text)).toBeCloseTo(seconds, 12),
+  );
 
   it.each([
     ['-1', parseRows],

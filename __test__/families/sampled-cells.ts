@@ -3,6 +3,12 @@ import { expect } from 'vitest';
 import { verifyChecksum } from '../../src/families/verify-checksum.js';
 import type { OpenCell, OpenFamily, PlannedCell, Stopwatch } from '../../src/families/workload.js';
 
+/** A signal that is never aborted. */
+export const signal: AbortSignal = new AbortController().signal;
+
+/** The options of a plan of requests, with one connection and no batch unless they say otherwise. */
+export const REQUESTS = { rows: 0, workers: 1, connections: [1], batch: [1] };
+
 /** A stopwatch that measures nothing, for samples of requests. */
 export const stopwatch: Stopwatch = {
   start: () => {},
@@ -42,7 +48,6 @@ export async function sampleCells(
   cells: readonly PlannedCell[],
   afterwards?: (id: string) => Promise<void>,
 ): Promise<void> {
-  const { signal } = new AbortController();
   const sample = async (cell: OpenCell, id: string): Promise<void> => {
     for (let number = 0; number < 2; number += 1) {
       const checksum = await cell.sample(stopwatch, signal, cell.repeats === true ? number + 1 : undefined);

@@ -29,12 +29,8 @@ async function serve(): Promise<{ readonly url: string; readonly process: ChildP
 
 describe('boundary-bench serve flight', () => {
   let server: Awaited<ReturnType<typeof serve>>;
-  beforeAll(async () => {
-    server = await serve();
-  });
-  afterAll(() => {
-    server.process.kill();
-  });
+  beforeAll(async () => void (server = await serve()));
+  afterAll(() => void server.process.kill());
 
   it.skipIf('missing' in python)('holds with the clients of Python', async () => {
     const lines = await runPython(python, CLIENTS, [server.url.replace('flight://', ''), USER, PASSWORD]);

@@ -1,24 +1,15 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type FitnessCheck, checkFitness } from '../../src/host/fitness.js';
 import { type Noise, probeNoise } from '../../src/host/noise-probe.js';
-import { folderOfTest } from '../temporary-folder.js';
+import { folderOfTest, writeFiles } from '../temporary-folder.js';
 
 const { signal } = new AbortController();
 
 let root: string;
 
-beforeEach(async () => {
-  root = folderOfTest();
-});
+beforeEach(() => void (root = folderOfTest()));
 
-async function files(contents: Readonly<Record<string, string>>): Promise<void> {
-  for (const [path, content] of Object.entries(contents)) {
-    await mkdir(dirname(join(root, path)), { recursive: true });
-    await writeFile(join(root, path), content);
-  }
-}
+const files = (contents: Readonly<Record<string, string>>): void => writeFiles(root, contents);
 
 const stat = (user: number, stolen: number): string => `cpu  ${user} 0 0 1000 0 0 0 ${stolen} 5 5\ncpu0 1 0 0 1\n`;
 
@@ -43,9 +34,9 @@ const wrongOf = (checks: readonly FitnessCheck[]): string[] =>
 
 describe('a machine', () => {
   it('is fit if nothing disturbs', async () => {
-    await files(counted(0));
+    files(counted(0));
     const checks = await look(0.1, async () => {
-      await files({ 'proc/stat': stat(2000, 0) });
+      files({ 'proc/stat': stat(2000, 0) });
       return quiet;
     });
     const all = ['load', 'governor', 'throttling', 'heat', 'steal', 'swap', 'memory', 'noise'];
@@ -54,9 +45,9 @@ describe('a machine', () => {
   });
 
   it('is told what disturbs, and what to do about it', async () => {
-    await files({ ...counted(0), 'sys/devices/system/cpu/cpu0/cpufreq/scaling_governor': 'powersave\n' });
+    files({ ...counted(0), 'sys/devices/system/cpu/cpu0/cpufreq/scaling_governor': 'powersave\n' });
     const checks = await look(1.5, async () => {
-      await files(counted(3));
+      files(counted(3));
       return { ...quiet, spread: 0.5, loopSeconds: 1e-6 };
     });
     expect(wrongOf(checks)).toEqual(checks.map(({ name }) => name));
@@ -74,7 +65,7 @@ describe('a machine', () => {
   });
 
   it('has the memory that its control group leaves', async () => {
-    await files({
+    files({
       ...counted(0),
       'sys/fs/cgroup/bench/memory.max': String(3 * 1024 ** 3),
       'sys/fs/cgroup/bench/memory.current': String(2.5 * 1024 ** 3),

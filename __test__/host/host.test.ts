@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
 import os from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { cgroupLimits, cgroupState } from '../../src/host/cgroup.js';
 import { hostContext } from '../../src/host/machine.js';
@@ -10,25 +9,18 @@ import { runContext } from '../../src/host/provenance.js';
 import { gitState } from '../../src/host/source-state.js';
 import { checkOf } from '../../src/records/run-file.js';
 import { lacks } from '../needs.js';
-import { folderOfTest } from '../temporary-folder.js';
+import { folderOfTest, writeFiles } from '../temporary-folder.js';
 
 let root: string;
 
-beforeEach(async () => {
-  root = folderOfTest();
-});
+beforeEach(() => void (root = folderOfTest()));
 
 /** Writes a tree of files below `root`, as `/proc` and `/sys` would show them. */
-async function files(contents: Readonly<Record<string, string>>): Promise<void> {
-  for (const [path, content] of Object.entries(contents)) {
-    await mkdir(dirname(join(root, path)), { recursive: true });
-    await writeFile(join(root, path), content);
-  }
-}
+const files = (contents: Readonly<Record<string, string>>): void => writeFiles(root, contents);
 
 describe('cgroupState', () => {
   it('reads version 2 of the own group and its ancestors, and of no other', async () => {
-    await files({
+    files({
       'proc/self/cgroup': '0::/user.slice/bench\n',
       'sys/fs/cgroup/cpu.stat': 'usage_usec 1\n',
       'sys/fs/cgroup/other/cpu.stat': 'nr_throttled 100\n',
@@ -44,7 +36,7 @@ describe('cgroupState', () => {
   });
 
   it('reads version 1', async () => {
-    await files({
+    files({
       'proc/self/cgroup': '7:memory:/docker/a\n3:cpu,cpuacct:/docker/a\n1:name=systemd:/\n',
       'sys/fs/cgroup/cpu,cpuacct/docker/a/cpu.stat': 'nr_throttled 4\n',
       'sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes': '2000\n',
@@ -63,7 +55,7 @@ describe('cgroupState', () => {
 
 describe('cgroupLimits', () => {
   it('reads version 2, the tightest of the group and its ancestors', async () => {
-    await files({
+    files({
       'proc/self/cgroup': '0::/user.slice/bench\n',
       'sys/fs/cgroup/user.slice/cpu.max': '150000 100000\n',
       'sys/fs/cgroup/user.slice/memory.max': 'max\n',
@@ -74,7 +66,7 @@ describe('cgroupLimits', () => {
   });
 
   it('reads the limits of a container that sees its own group as the root', async () => {
-    await files({
+    files({
       'proc/self/cgroup': '0::/\n',
       'sys/fs/cgroup/cpu.max': '200000 100000\n',
       'sys/fs/cgroup/memory.max': '1073741824\n',
@@ -83,7 +75,7 @@ describe('cgroupLimits', () => {
   });
 
   it('reads version 1, in which no limit is -1 or close to 2^63', async () => {
-    await files({
+    files({
       'proc/self/cgroup': '7:memory:/docker/a:b\n3:cpu,cpuacct:/docker/a:b\n1:name=systemd:/\n0::/\n',
       'sys/fs/cgroup/memory/docker/a:b/memory.limit_in_bytes': '536870912\n',
       'sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n',
@@ -102,7 +94,7 @@ describe('hostContext', () => {
   it('reads the cores, the governor and the name of the system', async () => {
     const processor = (id: number, core: number): string =>
       `processor\t: ${id}\nmodel name\t: Example\nphysical id\t: 0\ncore id\t\t: ${core}\n\n`;
-    await files({
+    files({
       'proc/cpuinfo': processor(0, 0) + processor(1, 1) + processor(2, 0) + processor(3, 1),
       'sys/devices/system/cpu/cpu0/cpufreq/scaling_governor': 'performance\n',
       'etc/os-release': 'NAME="Example"\nPRETTY_NAME="Example Linux 12 (nook)"\n',
@@ -117,7 +109,7 @@ describe('hostContext', () => {
   });
 
   it('tells CPUs of one name apart, and reads what the hypervisor took', async () => {
-    await files({
+    files({
       'proc/cpuinfo':
         'processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Example\nstepping\t: 1\ncpu MHz\t\t: 2596.126\n\n' +
         'processor\t: 1\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Example\nstepping\t: 1\ncpu MHz\t\t: 1200.000\n\n',
@@ -129,7 +121,7 @@ describe('hostContext', () => {
       cpuMhz: 2596.126,
       stolenPart: 0.1,
     });
-    await files({ 'proc/cpuinfo': 'processor\t: 0\nCPU part\t: 0xd0c\n\n', 'proc/stat': 'intr 1\n' });
+    files({ 'proc/cpuinfo': 'processor\t: 0\nCPU part\t: 0xd0c\n\n', 'proc/stat': 'intr 1\n' });
     const arm = await hostContext(root);
     expect([arm.cpuKind, arm.cpuMhz, arm.stolenPart]).toEqual([undefined, undefined, undefined]);
   });
@@ -150,12 +142,12 @@ describe('gitState', () => {
   it.skipIf(lacks('git'))('says the commit and whether there are changes', async () => {
     git('init', '--quiet');
     expect(await gitState(root)).toBeUndefined();
-    await files({ 'a.txt': 'a' });
+    files({ 'a.txt': 'a' });
     git('add', 'a.txt');
     git('commit', '--quiet', '--message', 'first');
     const commit = git('rev-parse', 'HEAD');
     expect(await gitState(root)).toEqual({ commit, dirty: false });
-    await files({ 'a.txt': 'b' });
+    files({ 'a.txt': 'b' });
     expect(await gitState(root)).toEqual({ commit, dirty: true });
   });
 
@@ -167,7 +159,7 @@ describe('gitState', () => {
 describe('runContext', () => {
   it('has the shape of the result files, with and without an addon', async () => {
     const addonPath = join(root, 'addon.node');
-    await files({ 'addon.node': 'not really' });
+    files({ 'addon.node': 'not really' });
     const startedAt = new Date('2026-05-02T10:00:00Z');
     const build = { profile: 'release', targetCpu: 'native', rustc: 'rustc 1.90.0', addonPath };
     const built = await runContext({ startedAt, config: { samples: 3 }, build });

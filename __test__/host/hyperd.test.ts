@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { findHyperd, hyperdAt, hyperdCache, hyperdWheel } from '../../src/host/hyperd.js';
 import { installHyperd } from '../../src/host/install-hyperd.js';
+import { offerWheel } from './offer-wheel.js';
 import { spawnCli, builtMain } from '../cli/spawn-cli.js';
+import { errorWith } from '../error-with.js';
 import { lacks } from '../needs.js';
 import { folderOfTest } from '../temporary-folder.js';
 
@@ -16,15 +18,21 @@ beforeEach(() => {
   vi.stubEnv('BOUNDARY_BENCH_CACHE', join(folder, 'cache'));
   vi.stubEnv('HYPERD_PATH', '');
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 /** Writes an executable shell script. */
 function script(path: string, body: string): string {
   writeFileSync(path, `#!/bin/sh\n${body}\n`);
   chmodSync(path, 0o755);
   return path;
+}
+
+/** Makes a folder for programs, which is alone on the PATH if nothing is behind it. */
+function programsBefore(...behind: readonly (string | undefined)[]): string {
+  const programs = join(folder, 'programs');
+  mkdirSync(programs, { recursive: true });
+  vi.stubEnv('PATH', [programs, ...behind].join(delimiter));
+  return programs;
 }
 
 describe('findHyperd', () => {
@@ -64,30 +72,14 @@ console.log(JSON.stringify([findHyperd(), process.env.HYPERD_PATH]));`;
 
 describe.skipIf(hyperdWheel() === undefined || lacks('python'))('setup hyperd', () => {
   /** Makes pip find only a wheel whose hyperd is a shell script with this body. */
-  function offerWheel(body: string): void {
-    const wheels = join(folder, 'wheels');
-    mkdirSync(wheels, { recursive: true });
-    const name = `tableauhyperapi-${hyperdWheel()}`;
-    const program = `
-import sys, zipfile
-with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
-    wheel.writestr('tableauhyperapi/bin/hyper/hyperd', sys.argv[2])
-    wheel.writestr(sys.argv[3] + '.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: tableauhyperapi\\nVersion: ${hyperdWheel()}\\n')
-    wheel.writestr(sys.argv[3] + '.dist-info/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
-    wheel.writestr(sys.argv[3] + '.dist-info/RECORD', '')
-`;
-    const file = join(wheels, `${name}-py3-none-any.whl`);
-    execFileSync('python3', ['-c', program, file, `#!/bin/sh\n${body}\n`, name]);
-    vi.stubEnv('PIP_NO_INDEX', '1');
-    vi.stubEnv('PIP_FIND_LINKS', wheels);
-  }
-
-  const failure = (code: string, message: string): unknown =>
-    expect.objectContaining({ code, message: expect.stringContaining(message) });
+  const offerHyperd = (body: string): void =>
+    offerWheel(folder, 'tableauhyperapi', hyperdWheel()!, {
+      'tableauhyperapi/bin/hyper/hyperd': `#!/bin/sh\n${body}\n`,
+    });
   const leftovers = (): string[] => (existsSync(join(folder, 'cache')) ? readdirSync(join(folder, 'cache')) : []);
 
   it('unpacks what pip downloads, once', async () => {
-    offerWheel('echo Hyper version 1; echo more');
+    offerHyperd('echo Hyper version 1; echo more');
     const steps: string[] = [];
     const path = join(hyperdCache(), 'hyperd');
     const installed = await installHyperd({ onProgress: (step) => void steps.push(step.replace(/ \(.*/, '')) });
@@ -96,46 +88,42 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
     expect(leftovers()).toEqual(['hyperd']);
     expect(findHyperd()).toEqual({ path });
 
-    offerWheel('echo Hyper version 2');
+    offerHyperd('echo Hyper version 2');
     expect(await installHyperd()).toEqual({ path, version: 'Hyper version 1', wasThere: true });
     expect(await installHyperd({ force: true })).toEqual({ path, version: 'Hyper version 2', wasThere: false });
   });
 
   it('leaves the installed one if the new one does not run', async () => {
-    offerWheel('echo Hyper version 1');
+    offerHyperd('echo Hyper version 1');
     await installHyperd();
-    offerWheel('echo no such library >&2; exit 127');
-    await expect(installHyperd({ force: true })).rejects.toThrow(failure('BB_SETUP_UNUSABLE', 'no such library'));
+    offerHyperd('echo no such library >&2; exit 127');
+    await expect(installHyperd({ force: true })).rejects.toThrow(errorWith('BB_SETUP_UNUSABLE', 'no such library'));
     expect(readFileSync(hyperdAt(hyperdCache())!, 'utf8')).toContain('version 1');
     expect(leftovers()).toEqual(['hyperd']);
   });
 
   it('says so when Python, pip or the network is not there', async () => {
-    const programs = join(folder, 'programs');
-    mkdirSync(programs);
     const path = process.env['PATH'];
-    vi.stubEnv('PATH', programs);
-    await expect(installHyperd()).rejects.toThrow(failure('BB_SETUP_NO_PYTHON', 'there is no python3'));
+    const programs = programsBefore();
+    await expect(installHyperd()).rejects.toThrow(errorWith('BB_SETUP_NO_PYTHON', 'there is no python3'));
     script(join(programs, 'python3'), 'echo No module named pip >&2; exit 1');
-    await expect(installHyperd()).rejects.toThrow(failure('BB_SETUP_NO_PIP', 'No module named pip'));
+    await expect(installHyperd()).rejects.toThrow(errorWith('BB_SETUP_NO_PIP', 'No module named pip'));
     rmSync(join(programs, 'python3'));
-    vi.stubEnv('PATH', [programs, path].join(delimiter));
+    programsBefore(path);
     vi.stubEnv('PIP_NO_INDEX', '1');
-    await expect(installHyperd()).rejects.toThrow(failure('BB_SETUP_DOWNLOAD', 'No matching distribution'));
+    await expect(installHyperd()).rejects.toThrow(errorWith('BB_SETUP_DOWNLOAD', 'No matching distribution'));
     expect(leftovers()).toEqual([]);
   });
 
   it.skipIf(process.platform !== 'linux' || process.arch !== 'x64')(
     'takes an older one from npm, without Python',
     async () => {
-      const programs = join(folder, 'programs');
-      mkdirSync(programs);
       const path = process.env['PATH'];
-      vi.stubEnv('PATH', programs);
-      await expect(installHyperd({ from: 'npm' })).rejects.toThrow(failure('BB_SETUP_NO_NPM', 'there is no npm'));
-      vi.stubEnv('PATH', [programs, path].join(delimiter));
+      const programs = programsBefore();
+      await expect(installHyperd({ from: 'npm' })).rejects.toThrow(errorWith('BB_SETUP_NO_NPM', 'there is no npm'));
+      programsBefore(path);
       script(join(programs, 'npm'), 'echo npm error 404 Not Found >&2; exit 1');
-      await expect(installHyperd({ from: 'npm' })).rejects.toThrow(failure('BB_SETUP_DOWNLOAD', '404 Not Found'));
+      await expect(installHyperd({ from: 'npm' })).rejects.toThrow(errorWith('BB_SETUP_DOWNLOAD', '404 Not Found'));
       expect(leftovers()).toEqual([]);
       // The folder is the word after --prefix, the package the last word.
       const place =
@@ -152,10 +140,8 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
   );
 
   it('leaves nothing when it is interrupted', async () => {
-    const programs = join(folder, 'programs');
-    mkdirSync(programs);
+    const programs = programsBefore(process.env['PATH']);
     script(join(programs, 'python3'), 'case "$3" in --version) ;; *) exec sleep 60;; esac');
-    vi.stubEnv('PATH', [programs, process.env['PATH']].join(delimiter));
     const controller = new AbortController();
     const interrupted = installHyperd({ signal: controller.signal, onProgress: () => controller.abort() });
     await expect(interrupted).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
@@ -163,7 +149,7 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
   });
 
   it('is a command', async () => {
-    offerWheel('echo Hyper version 1');
+    offerHyperd('echo Hyper version 1');
     const setup = () => spawnCli(['setup', 'hyperd'], { cwd: folder, script: builtMain });
     const { exitCode, stdout, stderr } = await setup();
     expect(stderr).toMatch(/^Downloading tableauhyperapi .*\nUnpacking hyperd .*\n$/);

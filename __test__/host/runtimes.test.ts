@@ -12,9 +12,7 @@ beforeEach(() => {
   folder = folderOfTest();
   vi.stubEnv('BOUNDARY_BENCH_CACHE', join(folder, 'cache'));
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 /** An npm that writes down what it is asked for, and installs a program that prints a version, or does nothing. */
 function stubNpm(program: string | undefined): string {

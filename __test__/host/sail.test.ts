@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { installSail } from '../../src/host/install-sail.js';
 import { SAIL_PACKAGE, findSail, sailCache } from '../../src/host/sail.js';
+import { offerWheel } from './offer-wheel.js';
 import { builtMain, spawnCli } from '../cli/spawn-cli.js';
+import { errorWith } from '../error-with.js';
 import { lacks } from '../needs.js';
 import { folderOfTest } from '../temporary-folder.js';
 
@@ -17,9 +19,7 @@ beforeEach(() => {
   vi.stubEnv('BOUNDARY_BENCH_CACHE', join(folder, "the cache's"));
   vi.stubEnv('SAIL_PATH', '');
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 const { name, version } = SAIL_PACKAGE;
 
@@ -34,47 +34,30 @@ it('takes SAIL_PATH for a file, and says where it found none', () => {
 
 describe.skipIf(lacks('python'))('setup sail', () => {
   /** Makes pip find only a wheel whose module runs these lines. */
-  function offerWheel(lines: string): void {
-    const wheels = join(folder, 'wheels');
-    mkdirSync(wheels, { recursive: true });
-    const program = `
-import sys, zipfile
-with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
-    wheel.writestr('${name}/__main__.py', sys.argv[2])
-    wheel.writestr('${name}/__init__.py', '')
-    wheel.writestr('${name}-${version}.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: ${name}\\nVersion: ${version}\\n')
-    wheel.writestr('${name}-${version}.dist-info/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
-    wheel.writestr('${name}-${version}.dist-info/RECORD', '')
-`;
-    execFileSync('python3', ['-c', program, join(wheels, `${name}-${version}-py3-none-any.whl`), lines]);
-    vi.stubEnv('PIP_NO_INDEX', '1');
-    vi.stubEnv('PIP_FIND_LINKS', wheels);
-  }
-
-  const failure = (code: string, message: string): unknown =>
-    expect.objectContaining({ code, message: expect.stringContaining(message) });
+  const offerSail = (lines: string): void =>
+    offerWheel(folder, name, version, { [`${name}/__main__.py`]: lines, [`${name}/__init__.py`]: '' });
   const leftovers = (): string[] => {
     const cache = process.env['BOUNDARY_BENCH_CACHE']!;
     return existsSync(cache) ? readdirSync(cache) : [];
   };
 
   it('installs what pip downloads, once, as a program that runs', async () => {
-    offerWheel("import sys; print('sail', 1, sys.argv[1:])");
+    offerSail("import sys; print('sail', 1, sys.argv[1:])");
     const path = join(sailCache(), 'sail');
     expect(await installSail()).toEqual({ path, version: "sail 1 ['--version']", wasThere: false });
     expect(findSail()).toEqual({ path });
     expect(execFileSync(path, ['a b', "c'd"], { encoding: 'utf8' })).toBe(`sail 1 ['a b', "c'd"]\n`);
-    offerWheel("print('sail 2')");
+    offerSail("print('sail 2')");
     expect(await installSail()).toMatchObject({ version: "sail 1 ['--version']", wasThere: true });
     expect(await installSail({ force: true })).toEqual({ path, version: 'sail 2', wasThere: false });
     expect(leftovers()).toEqual(['sail']);
   });
 
   it('leaves the installed one if the new one does not run', async () => {
-    offerWheel("print('sail 1')");
+    offerSail("print('sail 1')");
     await installSail();
-    offerWheel("raise SystemExit('no such library')");
-    await expect(installSail({ force: true })).rejects.toThrow(failure('BB_SETUP_UNUSABLE', 'no such library'));
+    offerSail("raise SystemExit('no such library')");
+    await expect(installSail({ force: true })).rejects.toThrow(errorWith('BB_SETUP_UNUSABLE', 'no such library'));
     expect((await installSail()).version).toBe('sail 1');
     expect(leftovers()).toEqual(['sail']);
   });
@@ -83,17 +66,17 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
     const programs = join(folder, 'programs');
     mkdirSync(programs);
     vi.stubEnv('PIP_NO_INDEX', '1');
-    await expect(installSail()).rejects.toThrow(failure('BB_SETUP_DOWNLOAD', 'No matching distribution'));
+    await expect(installSail()).rejects.toThrow(errorWith('BB_SETUP_DOWNLOAD', 'No matching distribution'));
     vi.stubEnv('PATH', programs);
-    await expect(installSail()).rejects.toThrow(failure('BB_SETUP_NO_PYTHON', 'there is no python3'));
+    await expect(installSail()).rejects.toThrow(errorWith('BB_SETUP_NO_PYTHON', 'there is no python3'));
     writeFileSync(join(programs, 'python3'), '#!/bin/sh\necho No module named pip >&2; exit 1\n');
     chmodSync(join(programs, 'python3'), 0o755);
-    await expect(installSail()).rejects.toThrow(failure('BB_SETUP_NO_PIP', 'No module named pip'));
+    await expect(installSail()).rejects.toThrow(errorWith('BB_SETUP_NO_PIP', 'No module named pip'));
     expect(leftovers()).toEqual([]);
   });
 
   it('is a command', async () => {
-    offerWheel("print('sail 1')");
+    offerSail("print('sail 1')");
     const { exitCode, stdout, stderr } = await spawnCli(['setup', 'sail'], { cwd: folder, script: builtMain });
     expect(stderr).toMatch(/^Downloading pysail .*\n$/);
     expect(stdout).toBe(`${join(sailCache(), 'sail')}\nsail 1\n`);

@@ -30,17 +30,17 @@ const table = new TableDefinition('t', [
   { name: 's', type: SqlType.text() },
 ]);
 const names = { measurement: 'm', tags: { t: 'v' }, field: 'f' };
+const lines = (): unknown[] => ['m v=1 1', { precision: 'ns', now: 1 }];
 const series = (): unknown[] => [names, Float64Array.of(1), BigInt64Array.of(1n)];
 const encoded = library.encodeColumns(names, Float64Array.of(1), BigInt64Array.of(1n));
+const row = (): object => ({ key: 1n, quantity: 1, price: 1, updatedAt: 1n, payload: new Uint8Array(3) });
 const json = new TextEncoder().encode('{"a":[1],"data":[[1]]}');
-const signal = (): AbortSignal => new AbortController().signal;
+const limits = (): object => ({ signal: new AbortController().signal, timeoutMs: 10_000 });
 
 const { LineEncoder, RowsEncoder, ColumnsEncoder } = library;
 const ENCODERS = { LineEncoder, RowsEncoder, ColumnsEncoder };
 
 describe('pure functions and codecs', () => {
-  const codec = <Made>(make: () => Made, use: (made: Made, ...args: never[]) => unknown) =>
-    ((...args: never[]) => use(make(), ...args)) as (...args: never[]) => unknown;
   const type = SqlType as unknown as Record<string, () => unknown>;
   const entries: Entries = {
     dateFromDays: [() => [1], library.dateFromDays],
@@ -51,7 +51,7 @@ describe('pure functions and codecs', () => {
     encodeLines: [series, library.encodeLines],
     encodeRows: [series, library.encodeRows],
     decodeColumns: [() => [encoded], library.decodeColumns],
-    parseLines: [() => ['m v=1 1', { precision: 'ns', now: 1 }], library.parseLines],
+    parseLines: [lines, library.parseLines],
     ...Object.fromEntries(
       ['bool', 'smallInt', 'int', 'bigInt', 'real', 'double', 'text', 'bytes', 'date', 'timestamp'].map((name) => [
         `SqlType.${name}`,
@@ -77,56 +77,18 @@ describe('pure functions and codecs', () => {
     ...Object.fromEntries(
       (Object.keys(ENCODERS) as (keyof typeof ENCODERS)[]).flatMap((name) => {
         const make = (): library.LineEncoder => new ENCODERS[name](names) as library.LineEncoder;
+        const values = (): unknown[] => series().slice(1);
         return [
-          [
-            `${name}.encode`,
-            [() => series().slice(1), codec(make, (made, ...args) => made.encode(...(args as unknown as [never])))],
-          ],
-          [
-            `${name}.encodeInto`,
-            [
-              () => [new Uint8Array(500), ...series().slice(1)],
-              codec(make, (made, ...args) => made.encodeInto(...(args as unknown as [never, never]))),
-            ],
-          ],
+          [`${name}.encode`, [values, method(make, 'encode')]],
+          [`${name}.encodeInto`, [() => [new Uint8Array(500), ...values()], method(make, 'encodeInto')]],
         ] as [string, Entries[string]][];
       }),
     ),
-    'ColumnsEncoder.mostBytes': [
-      () => [1],
-      codec(
-        () => new library.ColumnsEncoder(names),
-        (made, points) => made.mostBytes(points),
-      ),
-    ],
-    'ColumnsDecoder.decode': [
-      () => [encoded],
-      codec(
-        () => new library.ColumnsDecoder(),
-        (made, bytes) => made.decode(bytes),
-      ),
-    ],
-    'LineParser.parse': [
-      () => ['m v=1 1', { precision: 'ns', now: 1 }],
-      codec(
-        () => new library.LineParser(),
-        (made, body, options) => made.parse(body, options),
-      ),
-    ],
-    'JsonPaths.pick': [
-      () => [json],
-      codec(
-        () => new library.JsonPaths('a.*'),
-        (made, bytes) => made.pick(bytes),
-      ),
-    ],
-    'JsonRows.feed': [
-      () => [json],
-      codec(
-        () => new library.JsonRows('data', '0'),
-        (made, bytes) => made.feed(bytes),
-      ),
-    ],
+    'ColumnsEncoder.mostBytes': [() => [1], method(() => new library.ColumnsEncoder(names), 'mostBytes')],
+    'ColumnsDecoder.decode': [() => [encoded], method(() => new library.ColumnsDecoder(), 'decode')],
+    'LineParser.parse': [lines, method(() => new library.LineParser(), 'parse')],
+    'JsonPaths.pick': [() => [json], method(() => new library.JsonPaths('a.*'), 'pick')],
+    'JsonRows.feed': [() => [json], method(() => new library.JsonRows('data', '0'), 'feed')],
     'JsonRows.finish': [
       none,
       () => {
@@ -136,14 +98,8 @@ describe('pure functions and codecs', () => {
       },
     ],
     ShardRow: [() => [new Uint8Array(200)], construct('ShardRow')],
-    'ShardRow.of': [
-      () => [{ key: 1, quantity: 1, price: 1, updatedAt: 1, payload: new Uint8Array(3) }],
-      (values: never) => ShardRow.of(values),
-    ],
-    'ShardRow.set': [
-      () => [{ key: 1n, quantity: 1, price: 1, updatedAt: 1n, payload: new Uint8Array(3) }],
-      (values: never) => new ShardRow().set(values),
-    ],
+    'ShardRow.of': [() => [{ ...row(), key: 1, updatedAt: 1 }], (values: never) => ShardRow.of(values)],
+    'ShardRow.set': [() => [row()], method(() => new ShardRow(), 'set')],
     'ShardRow.copy': [none, () => new ShardRow().copy()],
     workload: [
       () => ['w', { sizes: [1], ways: { 'js a': () => 1 }, noop: { 'js a': () => 1 }, tolerance: 0, description: 'd' }],
@@ -215,9 +171,9 @@ describe('engines', () => {
   const sql = 'SELECT 1 AS i, $1::INT AS p';
   const query = (): unknown[] => [
     'SELECT $1::INT AS p',
-    { parameters: [1], int64: 'bigint', batchRows: 10, readAhead: true, timeoutMs: 10_000, signal: signal() },
+    { parameters: [1], int64: 'bigint', batchRows: 10, readAhead: true, ...limits() },
   ];
-  const run = (): unknown[] => [[1], { int64: 'number', batchRows: 10, timeoutMs: 10_000, signal: signal() }];
+  const run = (): unknown[] => [[1], { int64: 'number', batchRows: 10, ...limits() }];
 
   const before = process.cwd();
   beforeAll(async () => {
@@ -255,28 +211,25 @@ describe('engines', () => {
     'Connection.listTables': [none, method(() => connection, 'listTables')],
     'Connection.dropTable': [() => ['none'], method(() => connection, 'dropTable')],
     'Connection.execute': [
-      () => ['SELECT $1::INT', { parameters: [1], timeoutMs: 10_000, signal: signal() }],
+      () => ['SELECT $1::INT', { parameters: [1], ...limits() }],
       method(() => connection, 'execute'),
     ],
     'Connection.executeQuery': [query, method(() => connection, 'executeQuery')],
     'Connection.executeQueryStream': [query, method(() => connection, 'executeQueryStream')],
     'Connection.executeQueryColumnar': [query, method(() => connection, 'executeQueryColumnar')],
     'Connection.executeQueryToArrow': [query, method(() => connection, 'executeQueryToArrow')],
-    'Connection.prepare': [() => [sql, { timeoutMs: 10_000, signal: signal() }], method(() => connection, 'prepare')],
+    'Connection.prepare': [() => [sql, limits()], method(() => connection, 'prepare')],
     'Connection.share': [none, method(() => connection, 'share')],
     'Connection.close': [none, async () => (await library.connect('memory:')).close()],
-    'PreparedStatement.execute': [
-      () => [[1], { timeoutMs: 10_000, signal: signal() }],
-      method(() => statement, 'execute'),
-    ],
+    'PreparedStatement.execute': [() => [[1], limits()], method(() => statement, 'execute')],
     'PreparedStatement.executeQuery': [run, method(() => statement, 'executeQuery')],
     'PreparedStatement.executeQueryStream': [run, method(() => statement, 'executeQueryStream')],
     'PreparedStatement.executeQueryColumnar': [run, method(() => statement, 'executeQueryColumnar')],
     'PreparedStatement.executeQueryToArrow': [run, method(() => statement, 'executeQueryToArrow')],
     'PreparedStatement.close': [none, async () => (await connection.prepare(sql)).close()],
-    'ConnectionPool.acquire': [() => [{ timeoutMs: 10_000, signal: signal() }], method(() => pool, 'acquire')],
+    'ConnectionPool.acquire': [() => [limits()], method(() => pool, 'acquire')],
     'ConnectionPool.use': [
-      () => [() => 1, { timeoutMs: 10_000, signal: signal() }],
+      () => [() => 1, limits()],
       // An error of the caller's function is the caller's.
       (work: never, options: never) => pool.use(typeof work === 'function' ? () => 1 : work, options),
     ],

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   createWorkers,
   HttpClient,
-  type HttpStream,
   KvClient,
   ShardClient,
   ShardRow,
@@ -21,6 +20,15 @@ import { type RawServer, startRawServer } from './http/http-server.js';
 const signal = (): AbortSignal => new AbortController().signal;
 const work = (): object => ({ signal: signal(), timeoutMs: 10_000 });
 
+/** The options of each client that connects to a server. */
+const CONNECTING = { connections: 1, timeoutMs: 5000, connectTimeoutMs: 500, tls: 'off', maxResponseBytes: 100_000 };
+
+/** Functions that use what a call has read, with a hostile argument. */
+const reading =
+  <Read>(read: () => Promise<Read>) =>
+  (use: (result: Read, argument: never) => unknown) =>
+    (async (argument: never) => use(await read(), argument)) as (...args: never[]) => unknown;
+
 describe('HttpClient', () => {
   let server: RawServer;
   let client: HttpClient;
@@ -33,29 +41,10 @@ describe('HttpClient', () => {
     await server[Symbol.asyncDispose]();
   });
   const request = (): object => ({ method: 'POST', path: '/', headers: { a: 'b' }, body: 'x' });
-  const connecting = (): unknown[] => [
-    server.url,
-    {
-      connections: 1,
-      pipelining: 1,
-      timeoutMs: 5000,
-      connectTimeoutMs: 500,
-      headers: { a: 'b' },
-      maxResponseBytes: 1000,
-      tls: 'off',
-      http2: false,
-    },
-  ];
-  const many =
-    (use: (responses: Awaited<ReturnType<HttpClient['requestMany']>>, index: never) => unknown) =>
-    async (index: never): Promise<unknown> =>
-      use(await client.requestMany([{ path: '/' }]), index);
-  const named =
-    (use: (stream: HttpStream, name: never) => unknown) =>
-    async (name: never): Promise<unknown> =>
-      use(await client.stream({ path: '/' }), name);
-  const streamed = (use: (stream: HttpStream) => unknown) => async (): Promise<unknown> =>
-    use(await client.stream({ path: '/' }));
+  const connecting = (): unknown[] => [server.url, { ...CONNECTING, pipelining: 1, headers: { a: 'b' }, http2: false }];
+  const one = reading(() => client.request({ path: '/' }));
+  const many = reading(() => client.requestMany([{ path: '/' }]));
+  const streamed = reading(() => client.stream({ path: '/' }));
   const entries: Entries = {
     HttpClient: [connecting, (url: never, options: never) => new HttpClient(url, options)],
     'HttpClient.connect': [connecting, HttpClient.connect],
@@ -64,19 +53,16 @@ describe('HttpClient', () => {
     'a request of HttpClient.requestMany': [() => [request()], (one: never) => client.requestMany([one])],
     'HttpClient.stream': [() => [request(), work()], method(() => client, 'stream')],
     'HttpClient.close': [none, () => new HttpClient(server.url).close()],
-    'HttpResponse.text': [none, async () => (await client.request({ path: '/' })).text()],
-    'HttpResponse.headerValues': [
-      () => ['a'],
-      async (name: never) => (await client.request({ path: '/' })).headerValues(name),
-    ],
-    'HttpResponse.getSetCookie': [none, async () => (await client.request({ path: '/' })).getSetCookie()],
-    'HttpResponse.json': [none, async () => (await client.request({ path: '/' })).json()],
+    'HttpResponse.text': [none, one((response) => response.text())],
+    'HttpResponse.headerValues': [() => ['a'], one((response, name) => response.headerValues(name))],
+    'HttpResponse.getSetCookie': [none, one((response) => response.getSetCookie())],
+    'HttpResponse.json': [none, one((response) => response.json())],
     'HttpResponses.response': [() => [0], many((responses, index) => responses.response(index))],
     'HttpResponses.status': [() => [0], many((responses, index) => responses.status(index))],
     'HttpResponses.error': [() => [0], many((responses, index) => responses.error(index))],
     'HttpStream.text': [none, streamed((stream) => stream.text())],
     'HttpStream.close': [none, streamed((stream) => stream.close())],
-    'HttpStream.headerValues': [() => ['a'], named((stream, name) => stream.headerValues(name))],
+    'HttpStream.headerValues': [() => ['a'], streamed((stream, name) => stream.headerValues(name))],
     'HttpStream.getSetCookie': [none, streamed((stream) => stream.getSetCookie())],
   };
   hostileTests(entries);
@@ -91,19 +77,10 @@ describe('HttpClient', () => {
 
 describe.skipIf(lacks('redis'))('KvClient', () => {
   const redis = redisOfSuite();
-  const values = (use: (read: Awaited<ReturnType<KvClient['mget']>>, index: never) => unknown) =>
-    (async (index: never) => use(await redis.client.mget(['a', 'b']), index)) as (...args: never[]) => unknown;
-  const replies = (
-    use: (read: Awaited<ReturnType<ReturnType<KvClient['pipeline']>['execute']>>, index: never) => unknown,
-  ) =>
-    (async (index: never) => use(await redis.client.pipeline().command('TIME').get('a').execute(), index)) as (
-      ...args: never[]
-    ) => unknown;
+  const values = reading(() => redis.client.mget(['a', 'b']));
+  const replies = reading(() => redis.client.pipeline().command('TIME').get('a').execute());
   const entries: Entries = {
-    'KvClient.connect': [
-      () => [redis.url, { connections: 1, timeoutMs: 5000, connectTimeoutMs: 500, tls: 'off', maxResponseBytes: 1000 }],
-      KvClient.connect,
-    ],
+    'KvClient.connect': [() => [redis.url, CONNECTING], KvClient.connect],
     'KvClient.get': [() => ['a', work()], method(() => redis.client, 'get')],
     'KvClient.getText': [() => ['a', work()], method(() => redis.client, 'getText')],
     'KvClient.set': [() => ['a', 'b', work()], method(() => redis.client, 'set')],
@@ -146,27 +123,10 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
 describe.skipIf(lacks('mysql'))('SqlClient', () => {
   const mysql = mysqlOfSuite();
   beforeAll(() => mysql.client.query('CREATE TABLE hostile (i INT, s TEXT)'));
-  const results = (use: (read: Awaited<ReturnType<SqlClient['queryMany']>>, index: never) => unknown) =>
-    (async (index: never) => use(await mysql.client.queryMany('SELECT ? AS n', [[1], [2]]), index)) as (
-      ...args: never[]
-    ) => unknown;
+  const results = reading(() => mysql.client.queryMany('SELECT ? AS n', [[1], [2]]));
+  const login = { int64: 'number', allowPublicKeyRetrieval: false, collation: 'utf8mb4_bin' };
   const entries: Entries = {
-    'SqlClient.connect': [
-      () => [
-        mysql.url,
-        {
-          connections: 1,
-          timeoutMs: 5000,
-          connectTimeoutMs: 500,
-          tls: 'off',
-          maxResponseBytes: 100_000,
-          int64: 'number',
-          allowPublicKeyRetrieval: false,
-          collation: 'utf8mb4_bin',
-        },
-      ],
-      SqlClient.connect,
-    ],
+    'SqlClient.connect': [() => [mysql.url, { ...CONNECTING, ...login }], SqlClient.connect],
     'SqlClient.ping': [() => [work()], method(() => mysql.client, 'ping')],
     'SqlClient.query': [() => ['SELECT 1 AS n', work()], method(() => mysql.client, 'query')],
     'SqlClient.execute': [() => ['SELECT ? AS n', [1], work()], method(() => mysql.client, 'execute')],
@@ -231,8 +191,7 @@ describe('ShardClient', () => {
     for (const store of stores) store.close();
   });
   const call = (): object => ({ signal: signal() });
-  const found = (use: (rows: Awaited<ReturnType<ShardClient['multiGet']>>, index: never) => unknown) =>
-    (async (index: never) => use(await client.multiGet(Float64Array.of(1)), index)) as (...args: never[]) => unknown;
+  const found = reading(() => client.multiGet(Float64Array.of(1)));
   /** Fills the shards, but with no more rows than a test has time for. */
   const limited = (rows: never, options: never): Promise<void> =>
     client.populate(typeof rows === 'number' && rows > 1e6 ? (1.5 as never) : rows, options);
@@ -279,9 +238,7 @@ describe('ShardClient', () => {
 describe('worker threads', () => {
   let workers: WorkerPool;
   const module = new URL('workers/functions.mjs', import.meta.url);
-  beforeAll(async () => {
-    workers = await createWorkers({ module, count: 1 });
-  });
+  beforeAll(async () => void (workers = await createWorkers({ module, count: 1 })));
   afterAll(() => workers.close());
   const entries: Entries = {
     createWorkers: [() => [{ module, count: 1, maxQueued: 1, graceMs: 100 }], createWorkers],

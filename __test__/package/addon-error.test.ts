@@ -10,9 +10,7 @@ import { folderOfTest } from '../temporary-folder.js';
 const CAUSE = new Error('Cannot find native binding.', { cause: new Error('libc.so: too old\nRequire stack: ...') });
 
 let root: string;
-beforeEach(() => {
-  root = folderOfTest();
-});
+beforeEach(() => void (root = folderOfTest()));
 
 function said(platform: string): Record<string, unknown> {
   const { code, message, hint, cause } = addonError(CAUSE, { root, platform });

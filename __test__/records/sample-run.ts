@@ -8,6 +8,7 @@ import {
   type RunContext,
   type RunRecord,
   type Sample,
+  type Side,
   type SimulatedNetwork,
   type SkippedRecord,
   itemsOf,
@@ -139,71 +140,40 @@ export function runOf(records: readonly RunRecord[]): Run {
   return { schemaVersion: 4, context, records, comparisons: comparisonsOf(records, { rustLaneOf, margin: 0.05 }) };
 }
 
+const sync = { flavor: 'sync' } as const;
 const scan = { workload: 'query.full_scan' } as const;
 const aggregation = { workload: 'query.aggregation', rows: 10, queries: 1 } as const;
 
+/** A completed record of five samples around `seconds`, made by asynchronous code unless `more` says otherwise. */
+function ran(side: Side, lane: string, variant: string, seconds: number, more: Partial<Cell> = {}): CompletedRecord {
+  return completed({ side, lane, variant, flavor: 'async', ...more }, around(seconds));
+}
+
 export function sampleRun(): Run {
+  const napiScan = {
+    ...scan,
+    side: 'napi',
+    lane: 'columnar',
+    variant: 'executeQueryColumnar',
+    flavor: 'async',
+  } as const;
+  const arrow = { ...scan, ...sync, engine: 'apache-arrow' };
+  const mget = { family: 'kv', workload: 'mget', engine: 'redis', operations: 110_000 };
   return runOf([
-    completed({ side: 'rust', lane: 'row', variant: 'RowWriter', flavor: 'sync' }, around(0.4)),
-    completed({ side: 'rust', lane: 'columns', variant: 'column slices', flavor: 'sync' }, around(0.31)),
-    completed({ side: 'rust', lane: 'columns', variant: 'column slices', flavor: 'async', workers: 2 }, around(0.2)),
-    completed(
-      { side: 'napi', lane: 'naive-row', variant: 'each value crosses (naive)', flavor: 'async', rows: 1e6 },
-      around(0.8),
-    ),
-    completed({ side: 'napi', lane: 'staged-row', variant: 'RowInserter.addRow', flavor: 'async' }, around(0.43)),
-    completed({ side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns', flavor: 'async' }, around(0.312)),
-    completed(
-      { side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns', flavor: 'async', workers: 2 },
-      around(0.25),
-    ),
-    inTurns(
-      completed(
-        { ...scan, side: 'rust', lane: 'columnar', variant: 'column slices', flavor: 'sync', engine: 'memory' },
-        around(0.06),
-      ),
-    ),
-    inTurns(
-      completed(
-        { ...scan, side: 'napi', lane: 'columnar', variant: 'executeQueryColumnar', flavor: 'async', engine: 'memory' },
-        around(0.12).toReversed(),
-      ),
-    ),
+    ran('rust', 'row', 'RowWriter', 0.4, sync),
+    ran('rust', 'columns', 'column slices', 0.31, sync),
+    ran('rust', 'columns', 'column slices', 0.2, { workers: 2 }),
+    ran('napi', 'naive-row', 'each value crosses (naive)', 0.8, { rows: 1e6 }),
+    ran('napi', 'staged-row', 'RowInserter.addRow', 0.43),
+    ran('napi', 'columns', 'RowInserter.addColumns', 0.312),
+    ran('napi', 'columns', 'RowInserter.addColumns', 0.25, { workers: 2 }),
+    inTurns(ran('rust', 'columnar', 'column slices', 0.06, { ...scan, ...sync, engine: 'memory' })),
+    inTurns(completed({ ...napiScan, engine: 'memory' }, around(0.12).toReversed())),
+    { ...ran('js', 'columnar', 'apache-arrow column loop', 0.05, arrow), noVerdict: 'too-short' },
+    ran('napi', 'columnar', 'executeQueryColumnar', 0.033, aggregation),
+    ran('js', 'columnar', '@duckdb/node-api columns', 0.033, aggregation),
     {
-      ...completed(
-        {
-          ...scan,
-          side: 'js',
-          lane: 'columnar',
-          variant: 'apache-arrow column loop',
-          flavor: 'sync',
-          engine: 'apache-arrow',
-        },
-        around(0.05),
-      ),
-      noVerdict: 'too-short',
-    },
-    completed(
-      { ...aggregation, side: 'napi', lane: 'columnar', variant: 'executeQueryColumnar', flavor: 'async' },
-      around(0.033),
-    ),
-    completed(
-      { ...aggregation, side: 'js', lane: 'columnar', variant: '@duckdb/node-api columns', flavor: 'async' },
-      around(0.033),
-    ),
-    {
-      ...completed(
-        {
-          family: 'kv',
-          workload: 'mget',
-          side: 'napi',
-          lane: 'batch',
-          variant: 'client.mget',
-          engine: 'redis',
-          operations: 110_000,
-        },
-        around(0.05),
-      ),
+      ...completed({ ...mget, side: 'napi', lane: 'batch', variant: 'client.mget' }, around(0.05)),
       batch: 110,
       connections: 4,
       latency: {

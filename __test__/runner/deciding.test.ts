@@ -11,6 +11,7 @@ import {
   nextEntries,
   processesLeft,
 } from '../../src/runner/deciding.js';
+import { plannedCell } from './planned-cell.js';
 
 const deciding: Deciding = {
   slowForks: 3,
@@ -19,10 +20,7 @@ const deciding: Deciding = {
 };
 
 function plannedOf(id: string, side: 'rust' | 'napi', workload = 'w'): PlannedCell {
-  return {
-    cell: { id, family: 'f', workload, lane: 'rows', side, variant: id, engine: 'e', rows: 10 },
-    group: workload,
-  };
+  return plannedCell(id, { workload, lane: 'rows', side, rows: 10 }, { group: workload });
 }
 
 /** The entry of a cell whose processes took the given seconds, each in the block of its number. */

@@ -8,15 +8,15 @@ import { readLog } from '../../src/records/run-log.js';
 import type { RunEvent } from '../../src/runner/events.js';
 import { type RunOptions, run } from '../../src/runner/run.js';
 import { folderOfTest } from '../temporary-folder.js';
+import { abortedAt } from './aborted-at.js';
 
 const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
 const TYPED_BACK = 'sums/sum.typed/backwards/js/arrays/w1';
+const FORWARDS = { workload: ['sum.typed'], lane: ['forwards'] };
 
 let folder: string;
 
-beforeEach(async () => {
-  folder = folderOfTest();
-});
+beforeEach(() => void (folder = folderOfTest()));
 
 /** The family as its module exports it to forks: it knows what is broken, and its forks write down what they are. */
 async function forkedSums(broken: Readonly<Record<string, string>> = {}): Promise<Family> {
@@ -88,10 +88,7 @@ describe('a cell of a family that names its module', () => {
   });
 
   it('that stands for two has two processes in the same turns', async () => {
-    const { run: finished } = await start(
-      {},
-      { aa: true, forks: 1, filters: { workload: ['sum.typed'], lane: ['forwards'] } },
-    );
+    const { run: finished } = await start({}, { aa: true, forks: 1, filters: FORWARDS });
     const [typed] = finished.records as CompletedRecord[];
     expect(typed!.samples.map(({ fork, block }) => [fork, block])).toEqual([
       [1, 1],
@@ -130,10 +127,7 @@ describe('a cell of a family that names its module', () => {
 
   it('tells its steps', async () => {
     const events: RunEvent[] = [];
-    await start(
-      {},
-      { onEvent: (event) => events.push(event), filters: { workload: ['sum.typed'], lane: ['forwards'] } },
-    );
+    await start({}, { onEvent: (event) => events.push(event), filters: FORWARDS });
     const steps = events.flatMap((event) => {
       if (event.type === 'cell-opening') return [`fork ${event.fork}`];
       return event.type === 'sample' ? [`sample ${event.number}`] : [];
@@ -158,14 +152,9 @@ describe('a cell of a family that names its module', () => {
 
   it('fails if its process crashes or ends, with how it ended', async () => {
     const { run: finished } = await start({ [TYPED]: 'kill', [TYPED_BACK]: 'exit' });
-    expect(errorOf(finished.records, TYPED)).toEqual({
-      code: 'BB_FORK',
-      message: 'the process that measured the cell ended by SIGKILL',
-    });
-    expect(errorOf(finished.records, TYPED_BACK)).toEqual({
-      code: 'BB_FORK',
-      message: 'the process that measured the cell ended by exit code 3',
-    });
+    const ended = (how: string) => ({ code: 'BB_FORK', message: `the process that measured the cell ended by ${how}` });
+    expect(errorOf(finished.records, TYPED)).toEqual(ended('SIGKILL'));
+    expect(errorOf(finished.records, TYPED_BACK)).toEqual(ended('exit code 3'));
   });
 
   it('fails if it takes too long, also if it does not listen', async () => {
@@ -180,16 +169,8 @@ describe('a cell of a family that names its module', () => {
 
 describe('an interrupted run of forks', () => {
   it('keeps what whole processes measured, and goes on with the others', async () => {
-    const controller = new AbortController();
-    const before = await start(
-      {},
-      {
-        signal: controller.signal,
-        onEvent: (event) => {
-          if (event.type === 'cell-opening' && event.fork === 2) controller.abort();
-        },
-      },
-    );
+    const isSecond = (event: RunEvent): boolean => event.type === 'cell-opening' && event.fork === 2;
+    const before = await start({}, abortedAt(isSecond));
     expect(before.unmeasured).toEqual([TYPED, TYPED_BACK]);
     const { forks } = await readLog(join(folder, 'out', 'run.jsonl'));
     expect(
@@ -212,16 +193,8 @@ describe('an interrupted run of forks', () => {
   });
 
   it('does not wait for a cell that does not listen', async () => {
-    const controller = new AbortController();
-    const result = await start(
-      { [TYPED]: 'hang' },
-      {
-        signal: controller.signal,
-        onEvent: (event) => {
-          if (event.type === 'warm-up') controller.abort();
-        },
-      },
-    );
+    const isWarmUp = ({ type }: RunEvent): boolean => type === 'warm-up';
+    const result = await start({ [TYPED]: 'hang' }, abortedAt(isWarmUp));
     expect(result.aborted).toBe(true);
     expect(result.run.records).toEqual([]);
   });

@@ -14,9 +14,7 @@ beforeEach(async () => {
   vi.stubEnv('BOUNDARY_BENCH_CACHE', cache);
 });
 
-afterEach(async () => {
-  vi.unstubAllEnvs();
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 it('is what the families plan, and the reasons for which they skip it', async () => {
   const family = sumFamily();

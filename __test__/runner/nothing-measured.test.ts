@@ -4,24 +4,12 @@ import type { PlannedCell } from '../../src/families/workload.js';
 import { type Cell, itemsOf } from '../../src/records/record.js';
 import { run } from '../../src/runner/run.js';
 import { requireWork } from '../../src/runner/nothing-measured.js';
+import { plannedCell } from './planned-cell.js';
 import { sumFamily } from './sum-family.mjs';
 import { join } from 'node:path';
 import { folderOfTest } from '../temporary-folder.js';
 
-const planned = (cell: Partial<Cell>): PlannedCell => ({
-  cell: {
-    id: 'c',
-    family: 'f',
-    workload: 'w',
-    lane: 'l',
-    side: 'js',
-    variant: 'v',
-    engine: 'e',
-    rows: 1_000_000,
-    ...cell,
-  },
-  group: 'g',
-});
+const planned = (cell: Partial<Cell>): PlannedCell => plannedCell('c', { side: 'js', rows: 1_000_000, ...cell });
 
 describe('a cell of Node', () => {
   it('whose rows take no longer than an empty loop fails, with what to do', () => {

@@ -12,8 +12,9 @@ import { LatencyHistogram } from '../../src/stats/latency-histogram.js';
 import { type FilledValues, type OptionTable, option } from '../../src/families/option.js';
 import { kinds } from '../../src/families/option-values.js';
 import { REQUEST_OPTIONS, type RequestValues } from '../../src/families/requests/options.js';
-import type { Family } from '../../src/families/workload.js';
+import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../../src/families/workload.js';
 import { network } from '../records/sample-run.js';
+import { abortedAt } from './aborted-at.js';
 import { sumFamily } from './sum-family.mjs';
 import { errorWith } from '../error-with.js';
 import { folderOfTest } from '../temporary-folder.js';
@@ -25,11 +26,12 @@ const BOXED = 'sums/sum.boxed/forwards/js/arrays/w1';
 const BOXED_BACK = 'sums/sum.boxed/backwards/js/arrays/w1';
 const SIDEWAYS = 'sums/sum.typed/sideways/js/arrays/w1';
 
+/** Whether an event is the record of the first cell. */
+const isTyped = (event: RunEvent): boolean => event.type === 'record' && event.record.id === TYPED;
+
 let directory: string;
 
-beforeEach(async () => {
-  directory = join(folderOfTest(), 'out');
-});
+beforeEach(() => void (directory = join(folderOfTest(), 'out')));
 
 function start(options: Partial<RunOptions> = {}) {
   return run({
@@ -41,6 +43,31 @@ function start(options: Partial<RunOptions> = {}) {
     timeBudgetSeconds: 0.01,
     ...options,
   });
+}
+
+/** The family with other functions once it is open. */
+function opened<Values extends object>(
+  family: Family<Values>,
+  change: (open: OpenFamily, options: FamilyOptions & Partial<Values>) => Partial<OpenFamily>,
+): Family<Values> {
+  const open: typeof family.open = async (options, cells) => {
+    const before = await family.open(options, cells);
+    return { ...before, ...change(before, options) };
+  };
+  return { ...family, open };
+}
+
+/** The family whose samples are taken by `sample`. */
+function sampled<Values extends object>(
+  family: Family<Values>,
+  sample: (cell: OpenCell, id: string, options: Partial<Values>) => OpenCell['sample'],
+): Family<Values> {
+  return opened(family, (open, options) => ({
+    openCell: async (planned) => {
+      const cell = await open.openCell(planned);
+      return { ...cell, sample: sample(cell, planned.cell.id, options) };
+    },
+  }));
 }
 
 const outcomes = (records: readonly { id: string; outcome: string }[]): Record<string, string> =>
@@ -96,26 +123,11 @@ describe('run', () => {
 
   it('measures a slow cell in fewer rounds', async () => {
     const log: string[] = [];
-    const sums = sumFamily({ log });
-    const slow: Family = {
-      ...sums,
-      async open(...args) {
-        const family = await sums.open(...args);
-        const openCell: typeof family.openCell = async (planned) => {
-          const cell = await family.openCell(planned);
-          if (planned.cell.id !== TYPED) return cell;
-          return {
-            ...cell,
-            async sample(stopwatch, signal) {
-              const checksum = await cell.sample(stopwatch, signal);
-              stopwatch.add({ seconds: 2 });
-              return checksum;
-            },
-          };
-        };
-        return { versions: () => family.versions(), openCell, close: () => family.close() };
-      },
-    };
+    const slow = sampled(sumFamily({ log }), (cell, id) => async (stopwatch, signal) => {
+      const checksum = await cell.sample(stopwatch, signal);
+      if (id === TYPED) stopwatch.add({ seconds: 2 });
+      return checksum;
+    });
     const { run: finished } = await start({ families: [slow], forks: 4, slowForks: 3 });
     const opened = (id: string): number => log.filter((entry) => entry === `open ${id}`).length;
     expect([TYPED, TYPED_BACK].map(opened)).toEqual([3, 4]);
@@ -141,13 +153,7 @@ describe('run', () => {
     const log: string[] = [];
     const sums = sumFamily({ log });
     const closed = { ...sums, open: () => Promise.reject(new Error('no engine')) };
-    const nameless = {
-      ...sums,
-      open: async (options: Parameters<typeof sums.open>[0]) => ({
-        ...(await sums.open(options, [])),
-        versions: () => Promise.reject(new Error('no engine')),
-      }),
-    };
+    const nameless = opened(sums, () => ({ versions: () => Promise.reject(new Error('no engine')) }));
     for (const [index, family] of [closed, nameless].entries()) {
       const { run: finished } = await start({ families: [family], directory: join(directory, String(index)) });
       expect(finished.records.map(({ outcome }) => outcome)).toEqual([...Array(4).fill('failed'), 'skipped']);
@@ -156,23 +162,8 @@ describe('run', () => {
   });
 
   it('fails a cell that misuses the stopwatch', async () => {
-    const family = sumFamily();
-    const { run: finished } = await start({
-      families: [
-        {
-          ...family,
-          open: async (options) => ({
-            ...(await family.open(options, [])),
-            openCell: async () => ({
-              expected: { rows: 0, sums: {} },
-              sample: async () => ({ rows: 0, sums: {} }),
-              close: async () => {},
-            }),
-          }),
-        },
-      ],
-      filters: { workload: ['sum.boxed'] },
-    });
+    const family = sampled(sumFamily(), (cell) => async () => cell.expected);
+    const { run: finished } = await start({ families: [family], filters: { workload: ['sum.boxed'] } });
     expect(finished.records[0]).toMatchObject({
       error: { code: 'BB_STOPWATCH', message: 'the stopwatch of this cell was never started' },
     });
@@ -218,25 +209,11 @@ describe('run', () => {
 
   it('runs a short cell once more, not measured, if collecting all garbage threw its code away', async () => {
     const log: string[] = [];
-    const family = sumFamily({ log });
     const kept: ArrayBuffer[] = [];
-    const greedy: Family = {
-      ...family,
-      open: async (options, cells) => {
-        const open = await family.open(options, cells);
-        const openCell: typeof open.openCell = async (planned) => {
-          const cell = await open.openCell(planned);
-          return {
-            ...cell,
-            sample: (stopwatch, signal) => {
-              kept.push(new ArrayBuffer(40 << 20));
-              return cell.sample(stopwatch, signal);
-            },
-          };
-        };
-        return { ...open, openCell };
-      },
-    };
+    const greedy = sampled(sumFamily({ log }), (cell) => (stopwatch, signal) => {
+      kept.push(new ArrayBuffer(40 << 20));
+      return cell.sample(stopwatch, signal);
+    });
     const events: RunEvent[] = [];
     const onEvent = (event: RunEvent): void => void events.push(event);
     const { run: result } = await start({
@@ -255,13 +232,9 @@ describe('run', () => {
   });
 
   it('warns when a family does not close, and keeps the results', async () => {
-    const family = sumFamily();
+    const family = opened(sumFamily(), () => ({ close: () => Promise.reject(new Error('jammed')) }));
     const events: RunEvent[] = [];
-    const open = async (options: Parameters<typeof family.open>[0]) => ({
-      ...(await family.open(options, [])),
-      close: () => Promise.reject(new Error('jammed')),
-    });
-    await start({ families: [{ ...family, open }], onEvent: (event) => events.push(event) });
+    await start({ families: [family], onEvent: (event) => events.push(event) });
     expect(events).toContainEqual({
       type: 'warning',
       message: 'closing the family sums failed: BB_UNEXPECTED: jammed',
@@ -325,24 +298,17 @@ describe('a named server that ends', () => {
     const port = await listening(server);
     const sums = sumFamily({ broken: { [ending]: 'throw' } });
     let reached = 0;
-    const family: Family = {
-      ...sums,
-      reach: async () => {
-        reached += 1;
-        await once(connect(port, '127.0.0.1'), 'connect');
+    const family = opened(sums, (open) => ({
+      openCell: (planned) => {
+        if (planned.cell.id === ending) server.close();
+        return open.openCell(planned);
       },
-      open: async (...args) => {
-        const family = await sums.open(...args);
-        return {
-          ...family,
-          openCell: async (planned) => {
-            if (planned.cell.id === ending) server.close();
-            return family.openCell(planned);
-          },
-        };
-      },
+    }));
+    const reach = async (): Promise<void> => {
+      reached += 1;
+      await once(connect(port, '127.0.0.1'), 'connect');
     };
-    return { family, port, reached: () => reached };
+    return { family: { ...family, reach }, port, reached: () => reached };
   }
 
   it('is told once, skips the cells that are left, and has them measured by a resumed run', async () => {
@@ -392,30 +358,14 @@ describe('a run of requests', () => {
 
   /** A family whose samples have latencies of 10 ns, 20 ns, ... */
   function echoes(): Family<RequestValues> {
-    const sums = sumFamily();
+    const sums: Family<RequestValues> = { ...sumFamily(), options: REQUEST_OPTIONS };
     let samples = 0;
-    return {
-      ...sums,
-      options: REQUEST_OPTIONS,
-      open: async (options, cells) => {
-        const family = await sums.open(options, cells);
-        return {
-          ...family,
-          openCell: async (planned) => {
-            const open = await family.openCell(planned);
-            return {
-              ...open,
-              sample: async (stopwatch, signal) => {
-                samples += 1;
-                const late = options.rate === undefined ? {} : { behind: latencyOf(samples) };
-                stopwatch.addRequests({ latency: latencyOf(samples * 10), serverCpuUserSeconds: 0.25, ...late });
-                return open.sample(stopwatch, signal);
-              },
-            };
-          },
-        };
-      },
-    };
+    return sampled(sums, (cell, _, { rate }) => (stopwatch, signal) => {
+      samples += 1;
+      const late = rate === undefined ? {} : { behind: latencyOf(samples) };
+      stopwatch.addRequests({ latency: latencyOf(samples * 10), serverCpuUserSeconds: 0.25, ...late });
+      return cell.sample(stopwatch, signal);
+    });
   }
 
   it('keeps the latencies of each sample, and merges them in the record', async () => {
@@ -432,15 +382,7 @@ describe('a run of requests', () => {
 
   it('writes no secret of a URL down, and wants it again to go on', async () => {
     const arrays = 'arrays://user:geheim@host?password=geheim';
-    const controller = new AbortController();
-    const interrupted = {
-      engines: { arrays },
-      signal: controller.signal,
-      onEvent: (event: RunEvent) => {
-        if (event.type === 'record' && event.record.id === TYPED) controller.abort();
-      },
-    };
-    const { run: before } = await start(interrupted);
+    const { run: before } = await start({ engines: { arrays }, ...abortedAt(isTyped) });
     expect(before.context.config['engines']).toEqual({ arrays: 'arrays://***@host?password=***' });
     for (const file of await readdir(directory)) {
       expect(await readFile(join(directory, file), 'utf8')).not.toContain('geheim');
@@ -459,15 +401,10 @@ describe('a run of requests', () => {
 });
 
 it('writes down the networks that a family simulates, and what it did otherwise', async () => {
-  const sums = sumFamily();
-  const family: Family = {
-    ...sums,
-    open: async (options, cells) => ({
-      ...(await sums.open(options, cells)),
-      networks: async () => ({ arrays: network }),
-      adaptations: async () => ({ arrays: ['arrays are emptied by hand'] }),
-    }),
-  };
+  const family = opened(sumFamily(), () => ({
+    networks: async () => ({ arrays: network }),
+    adaptations: async () => ({ arrays: ['arrays are emptied by hand'] }),
+  }));
   const { run: measured } = await start({ families: [family] });
   expect(measured.context.networks).toEqual({ arrays: network });
   expect(measured.context.adaptations).toEqual({ arrays: ['arrays are emptied by hand'] });
@@ -476,17 +413,9 @@ it('writes down the networks that a family simulates, and what it did otherwise'
 });
 
 describe('a resumed run', () => {
-  async function interrupt() {
-    const controller = new AbortController();
-    return start({
-      families: [sumFamily({ broken: { [TYPED_BACK]: 'throw' } })],
-      filters: { family: ['sums'] },
-      rows: 50,
-      signal: controller.signal,
-      onEvent: (event) => {
-        if (event.type === 'record' && event.record.id === TYPED) controller.abort();
-      },
-    });
+  function interrupt() {
+    const families = [sumFamily({ broken: { [TYPED_BACK]: 'throw' } })];
+    return start({ families, filters: { family: ['sums'] }, rows: 50, ...abortedAt(isTyped) });
   }
 
   it('keeps what is done, tries again what failed, and measures the rest as the run was started', async () => {

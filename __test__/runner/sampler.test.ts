@@ -1,21 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
-import type { OpenFamily, PlannedCell } from '../../src/families/workload.js';
+import type { OpenFamily } from '../../src/families/workload.js';
 import { nodeResources } from '../../src/runner/resources.js';
 import { openSampler } from '../../src/runner/sampler.js';
+import { plannedCell } from './planned-cell.js';
 
-const PLANNED = {
-  cell: {
-    id: 'f/w/l/rust/e/w1',
-    family: 'f',
-    workload: 'w',
-    lane: 'l',
-    side: 'rust',
-    engine: 'e',
-    workers: 1,
-    rows: 1,
-  },
-} as unknown as PlannedCell;
+const PLANNED = plannedCell('l', { side: 'rust', workers: 1 });
 
 const CHECKSUM = { rows: 1, sums: {} };
 

@@ -4,25 +4,10 @@ import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 
 import type { PlannedCell } from '../../src/families/workload.js';
-import type { Cell, Sample } from '../../src/records/record.js';
+import type { Sample } from '../../src/records/record.js';
 import type { CellSampler } from '../../src/runner/sampler.js';
 import { type Measured, type Turn, takeTurns } from '../../src/runner/turns.js';
-
-const planned = (name: string, cell: Partial<Cell> = {}, rest: Partial<PlannedCell> = {}): PlannedCell => ({
-  cell: {
-    id: name,
-    family: 'f',
-    workload: 'w',
-    lane: name,
-    side: 'napi',
-    variant: name,
-    engine: 'e',
-    rows: 1,
-    ...cell,
-  },
-  group: 'g',
-  ...rest,
-});
+import { plannedCell as planned } from './planned-cell.js';
 
 const turnsOf = (...cells: PlannedCell[]): Turn[] => cells.map((each) => ({ planned: each, fork: 1 }));
 

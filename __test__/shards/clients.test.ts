@@ -10,9 +10,7 @@ const python = await pythonClients();
 
 describe('boundary-bench serve shard', () => {
   let shards: PrivateShards;
-  beforeAll(async () => {
-    shards = await crossing.PrivateShards.start(3);
-  });
+  beforeAll(async () => void (shards = await crossing.PrivateShards.start(3)));
   afterAll(() => shards.stop());
 
   it.skipIf('missing' in python)('holds with the clients of Python', async () => {

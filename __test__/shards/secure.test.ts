@@ -38,9 +38,7 @@ async function foundKey(client: GrpcShards): Promise<number | undefined> {
 
 describe('shards that ask for a key', () => {
   let servers: ShardServers;
-  beforeAll(async () => {
-    servers = await ShardServers.start(2, { words: ['--api-key', KEY] });
-  }, 60_000);
+  beforeAll(async () => void (servers = await ShardServers.start(2, { words: ['--api-key', KEY] })), 60_000);
   afterAll(() => servers[Symbol.asyncDispose]());
 
   it('give rows to clients that have it, by an option or in the addresses', async () => {
@@ -76,9 +74,10 @@ describe.each(['loopback', 'authority'])('shards behind TLS, with the certificat
   const file = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
   const [cert, key] = [file(`${name}.pem`), file(`${name}.key`)];
   let servers: ShardServers;
-  beforeAll(async () => {
-    servers = await ShardServers.start(2, { words: ['--tls-cert', cert, '--tls-key', key] });
-  }, 60_000);
+  beforeAll(
+    async () => void (servers = await ShardServers.start(2, { words: ['--tls-cert', cert, '--tls-key', key] })),
+    60_000,
+  );
   afterAll(() => servers[Symbol.asyncDispose]());
 
   it('are reached by clients that trust their certificate', async () => {

@@ -1,8 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -108,15 +106,6 @@ export class ShardServers implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.each.map((server) => server.end()));
-  }
-}
-
-/** A folder for rows, removed when it is disposed of. */
-export class DataFolder implements Disposable {
-  readonly path = mkdtempSync(join(tmpdir(), 'bb-shards-'));
-
-  [Symbol.dispose](): void {
-    rmSync(this.path, { recursive: true, force: true });
   }
 }
 

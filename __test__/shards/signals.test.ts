@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 import { ShardClient, type ShardCallOptions, ShardRow, ShardStore } from '../../src/index.js';
 import { packedRows } from '../../src/families/hybrid/data.js';
@@ -49,22 +49,19 @@ describe.each(Object.entries(CALLS))('%s', (_name, call) => {
     await call(client, { signal });
     expect(listeners(signal)).toBe(0);
     await server!.pause();
-    try {
-      const calls = [call(client, { signal }), call(client, { signal })];
-      const aborted = calls.map((one) => expect(one).rejects.toMatchObject({ code: 'BB_ABORTED', cause: reason }));
-      const other = call(client, { signal: new AbortController().signal });
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      // One for both calls.
-      expect(listeners(signal)).toBe(1);
-      controller.abort(reason);
-      await Promise.all(aborted);
-      expect(listeners(signal)).toBe(0);
-      server!.resume();
-      await other;
-      await call(client);
-    } finally {
-      server!.resume();
-    }
+    onTestFinished(() => void server!.resume());
+    const calls = [call(client, { signal }), call(client, { signal })];
+    const aborted = calls.map((one) => expect(one).rejects.toMatchObject({ code: 'BB_ABORTED', cause: reason }));
+    const other = call(client, { signal: new AbortController().signal });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    // One for both calls.
+    expect(listeners(signal)).toBe(1);
+    controller.abort(reason);
+    await Promise.all(aborted);
+    expect(listeners(signal)).toBe(0);
+    server!.resume();
+    await other;
+    await call(client);
   });
 
   it('is not begun if its signal is aborted already', async () => {

@@ -5,7 +5,8 @@ import { ShardClient } from '../../src/index.js';
 import { expectedOf, packedRows } from '../../src/families/hybrid/data.js';
 import { readAll } from '../../src/families/hybrid/input.js';
 import { HybridSums } from '../../src/families/hybrid/reads.js';
-import { DataFolder, ShardServers, memoryOf } from './shard-process.js';
+import { folderOfTest } from '../temporary-folder.js';
+import { ShardServers, memoryOf } from './shard-process.js';
 
 const MEBIBYTE = 1 << 20;
 
@@ -30,8 +31,7 @@ async function settled(read: () => number): Promise<number> {
 describe.skipIf(process.platform !== 'linux')('a scan that is not read', () => {
   it('waits, and takes no memory for it on either side', async () => {
     // The rows are on disk: reading them ahead would take memory, while rows in memory are sent without a copy.
-    using folder = new DataFolder();
-    await using servers = await ShardServers.start(1, { dataDir: folder.path });
+    await using servers = await ShardServers.start(1, { dataDir: folderOfTest() });
     await using client = await ShardClient.connect(servers.urls);
     await client.populate(MANY);
     const [there, here] = [await settled(() => servers.each[0]!.memory), await settled(() => memoryOf(process.pid))];

@@ -2,9 +2,8 @@
 // called unchanged. It does so on a quiet machine, and next to programs that disturb it. It needs a C compiler.
 //
 //   node bench/lab/builds.mjs [--runs N] [--on quiet,disturbed] [--out FILE]
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -12,7 +11,9 @@ import { parseArgs } from 'node:util';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { SMALL_ADDON_WORKLOAD, buildSmallAddon } from '../../__test__/fixtures/small-addon.mjs';
 import { buildsTable } from './builds-table.mjs';
+import { onEachMachine } from './machines.mjs';
 import { origin, resultText } from './result-file.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -27,28 +28,19 @@ const { values } = parseArgs({
   },
 });
 const from = await origin();
-const folder = mkdtempSync(join(tmpdir(), 'builds-'));
+const folder = temporaryFolder();
 const results = [];
-try {
-  buildSmallAddon(join(folder, 'old.node'), 1);
-  for (const [kind, { times }] of Object.entries(KINDS)) buildSmallAddon(join(folder, `${kind}.node`), times);
-  writeFileSync(join(folder, 'work.bench.mjs'), SMALL_ADDON_WORKLOAD);
-  for (const machine of values.on.split(',')) {
-    const disturbers = machine === 'disturbed' ? ['cpu', 'memory'].map(disturb) : [];
-    try {
-      for (const [kind, { runs }] of Object.entries(KINDS)) {
-        for (let run = 0; run < runs * Number(values.runs); run += 1) {
-          results.push({ machine, kind, ...compare(kind) });
-          console.error(`${machine}, ${kind}: run ${run + 1}`);
-        }
-      }
-    } finally {
-      for (const child of disturbers) child.kill();
+buildSmallAddon(join(folder, 'old.node'), 1);
+for (const [kind, { times }] of Object.entries(KINDS)) buildSmallAddon(join(folder, `${kind}.node`), times);
+writeFileSync(join(folder, 'work.bench.mjs'), SMALL_ADDON_WORKLOAD);
+await onEachMachine(values.on, (machine) => {
+  for (const [kind, { runs }] of Object.entries(KINDS)) {
+    for (let run = 0; run < runs * Number(values.runs); run += 1) {
+      results.push({ machine, kind, ...compare(kind) });
+      console.error(`${machine}, ${kind}: run ${run + 1}`);
     }
   }
-} finally {
-  rmSync(folder, { recursive: true });
-}
+});
 console.log(renderMarkdown(buildsTable(results)));
 if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, results }));
 
@@ -73,8 +65,4 @@ function compare(kind) {
   if (pairs === undefined) throw new Error(stderr);
   const { ratio, low, high, regressed } = pairs.find(({ isControl }) => !isControl);
   return { ratio, low, high, regressed, seconds: (performance.now() - startedAt) / 1000 };
-}
-
-function disturb(what) {
-  return spawn(process.execPath, [fileURLToPath(new URL('disturber.mjs', import.meta.url)), what], { stdio: 'ignore' });
 }

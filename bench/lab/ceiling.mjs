@@ -5,8 +5,7 @@
  * same connections, work and private server: redis-benchmark for kv, sysbench for sql, wrk for rest. It prints operations per second
  * and their ratios to the load tool's. `--out` writes them to a file, from which `bench/docs.mjs` makes the tables.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -20,6 +19,7 @@ import { ceilingFindings, ceilingTable } from './ceiling-table.mjs';
 import { ratesInTurn } from './in-turn.mjs';
 import { findProgram, outputOf, versionLine } from './programs.mjs';
 import { origin, resultText } from './result-file.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 /** Rows of sysbench's table. */
 const ROWS = 10_000;
@@ -124,7 +124,6 @@ async function measure(family) {
       measured.push({ family, workload, connections, batch: size, tool: tool.name, rates });
       process.stderr.write(`${family} ${workload}, ${connections} connections, batches of ${size}\n`);
     }
-    tool.close?.();
     return measured;
   } finally {
     await server.close();
@@ -208,8 +207,7 @@ function sysbench({ url }, cells, program, mariadb) {
 
 function wrk({ url }, cells, program) {
   const input = new RestInput('pkread');
-  const folder = mkdtempSync(join(tmpdir(), 'ceiling-'));
-  const script = join(folder, 'pkread.lua');
+  const script = join(temporaryFolder(), 'pkread.lua');
   const request = `wrk.method = "POST"\nwrk.body = ${JSON.stringify(input.read(7))}\n`;
   writeFileSync(script, `${request}wrk.headers["content-type"] = "application/json"\n`);
   const rateOf = ({ connections }) => {
@@ -218,5 +216,5 @@ function wrk({ url }, cells, program) {
     if (/Non-2xx/.test(output)) throw new Error(output);
     return Number(/Requests\/sec:\s+([\d.]+)/.exec(output)[1]);
   };
-  return { name: 'wrk', version: versionLine(program), rateOf, close: () => rmSync(folder, { recursive: true }) };
+  return { name: 'wrk', version: versionLine(program), rateOf };
 }

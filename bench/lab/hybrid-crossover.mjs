@@ -9,8 +9,7 @@
  * is faster if the whole 95% interval of the ratio is above 1. `--out` writes the records of all delays to a file.
  * `bench/lab/compact-run.mjs` makes the file in `results/` from it, and `bench/docs.mjs` makes the table from that.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -21,6 +20,7 @@ import { networkText } from '../../dist/report/network-text.js';
 import { hybridFamily } from '../../dist/families/hybrid/family.js';
 import { crossoverFindings, crossoverTable } from './crossover.mjs';
 import { originOf, resultText } from './result-file.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 const DELAYS_US = [0, 100, 500, 2000];
 
@@ -43,24 +43,20 @@ const { values } = parseArgs({
   options: { forks: { type: 'string' }, out: { type: 'string' } },
 });
 const forks = values.forks && count.parse(values.forks);
-const folder = mkdtempSync(join(tmpdir(), 'bb-crossover-'));
+const folder = temporaryFolder();
 const runs = [];
 let context;
-try {
-  for (const delayUs of DELAYS_US) {
-    const directory = join(folder, String(delayUs));
-    const families = [crossover(delayUs)];
-    const { run: measured } = await run({ families, directory, forks, scale: SCALE, netDelayUs: delayUs });
-    const { records } = measured;
-    context = measured.context;
-    const simulated = context.networks?.shards;
-    for (const { id, outcome, error, reason } of records) {
-      if (outcome !== 'completed') throw new Error(`${id} ${outcome}: ${error?.message ?? reason}`);
-    }
-    runs.push({ delayUs, ...(simulated === undefined ? {} : { network: simulated }), records });
+for (const delayUs of DELAYS_US) {
+  const directory = join(folder, String(delayUs));
+  const families = [crossover(delayUs)];
+  const { run: measured } = await run({ families, directory, forks, scale: SCALE, netDelayUs: delayUs });
+  const { records } = measured;
+  context = measured.context;
+  const simulated = context.networks?.shards;
+  for (const { id, outcome, error, reason } of records) {
+    if (outcome !== 'completed') throw new Error(`${id} ${outcome}: ${error?.message ?? reason}`);
   }
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+  runs.push({ delayUs, ...(simulated === undefined ? {} : { network: simulated }), records });
 }
 if (values.out !== undefined) writeFileSync(values.out, resultText({ ...originOf(context), runs }));
 const { table, notes } = crossoverTable(runs);

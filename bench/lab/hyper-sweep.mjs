@@ -11,8 +11,7 @@
  * rate of each, its ratio to the first setting with the 95% interval, and the knee of each sweep: the smallest size whose median rate
  * reaches 95% of the best. The run with its samples is written to DIR, as is `sweep.md`.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -24,6 +23,7 @@ import { hostLines } from '../../dist/report/host-block.js';
 import { run } from '../../dist/run.js';
 import { rateOf } from '../../dist/stats/summary.js';
 import * as families from './hyper-sweep-families.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 const KNEE = 0.95;
 const SIDES = ['rust', 'napi'];
@@ -33,26 +33,22 @@ const { values, positionals } = parseArgs({
   options: { forks: { type: 'string' }, out: { type: 'string' } },
 });
 const rows = parseRows(positionals[0] ?? '1M');
-const folder = mkdtempSync(join(tmpdir(), 'bb-sweep-'));
-try {
-  const { run: measured, directory } = await run({
-    families: Object.values(families),
-    directory: values.out ?? join(folder, 'run'),
-    // Each process starts a server of its own on the database.
-    engines: { hyper: `hyper:${join(folder, 'sweep.hyper')}` },
-    rows,
-    forks: values.forks && count.parse(values.forks),
-  });
-  const document = renderMarkdown(report(measured));
-  writeFileSync(join(directory, 'sweep.md'), document);
-  process.stdout.write(document);
-  for (const { id, outcome, error, reason } of measured.records) {
-    if (outcome === 'completed') continue;
-    process.stderr.write(`${id} ${outcome}: ${error?.message ?? reason}\n`);
-    process.exitCode = 1;
-  }
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+const folder = temporaryFolder();
+const { run: measured, directory } = await run({
+  families: Object.values(families),
+  directory: values.out ?? join(folder, 'run'),
+  // Each process starts a server of its own on the database.
+  engines: { hyper: `hyper:${join(folder, 'sweep.hyper')}` },
+  rows,
+  forks: values.forks && count.parse(values.forks),
+});
+const document = renderMarkdown(report(measured));
+writeFileSync(join(directory, 'sweep.md'), document);
+process.stdout.write(document);
+for (const { id, outcome, error, reason } of measured.records) {
+  if (outcome === 'completed') continue;
+  process.stderr.write(`${id} ${outcome}: ${error?.message ?? reason}\n`);
+  process.exitCode = 1;
 }
 
 function report({ context, records }) {

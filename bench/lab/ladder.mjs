@@ -1,8 +1,7 @@
 // Is the time of a call the same with few and with many calls in a sample? Runs the `boundary` family with 1 to a million.
 //
 //   node bench/lab/ladder.mjs [--out results/linux-x64/DATE-ladder.json]
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -12,6 +11,7 @@ import { renderMarkdown } from '../../dist/report/document.js';
 import { run } from '../../dist/runner/run.js';
 import { ladderTable } from './ladder-table.mjs';
 import { origin, resultText } from './result-file.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 /** The calls of a sample that a run is asked for. */
 const LADDER = [1, 10, 1000, 1_000_000];
@@ -21,6 +21,7 @@ const FORKS = 5;
 
 const { values } = parseArgs({ options: { out: { type: 'string' } } });
 const from = await origin();
+const folder = temporaryFolder();
 const ladder = [];
 for (const calls of LADDER) ladder.push({ calls, cells: await cellsWith(calls) });
 console.log(renderMarkdown(ladderTable(ladder)));
@@ -29,23 +30,18 @@ if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, la
 /** The seconds of a call by each way, with this number of calls in a sample. */
 async function cellsWith(calls) {
   const family = (await loadFamilies()).find(({ name }) => name === 'boundary');
-  const directory = mkdtempSync(join(tmpdir(), 'ladder-'));
-  try {
-    const { run: finished } = await run({
-      families: [family],
-      directory: join(directory, 'run'),
-      rows: calls,
-      forks: FORKS,
-      filters: { workload: ['numbers'], lane: ['call'] },
-    });
-    return finished.records
-      .filter(({ outcome }) => outcome === 'completed')
-      .map((record) => ({
-        id: record.id,
-        seconds: record.summary.medianSeconds / itemsOf(record),
-        ...(record.noVerdict && { noVerdict: record.noVerdict }),
-      }));
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  const { run: finished } = await run({
+    families: [family],
+    directory: join(folder, String(calls)),
+    rows: calls,
+    forks: FORKS,
+    filters: { workload: ['numbers'], lane: ['call'] },
+  });
+  return finished.records
+    .filter(({ outcome }) => outcome === 'completed')
+    .map((record) => ({
+      id: record.id,
+      seconds: record.summary.medianSeconds / itemsOf(record),
+      ...(record.noVerdict && { noVerdict: record.noVerdict }),
+    }));
 }

@@ -3,11 +3,8 @@
 // method on the same cells: five processes of each, one after the other, whose samples are pooled.
 //
 //   node bench/lab/method.mjs [--runs N] [--on quiet,disturbed] [--out results/linux-x64/DATE-method.json]
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { cpuRatio, priorsOf, rateRatio, riskOf } from '../../dist/compare/rate-ratio.js';
@@ -16,7 +13,9 @@ import { DEFAULT_MARGIN, verdictOf } from '../../dist/stats/ratio-interval.js';
 import { KINDS, methodFamily } from './method-family.mjs';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { methodNotes, methodTable } from './method-table.mjs';
+import { onEachMachine } from './machines.mjs';
 import { origin, resultText } from './result-file.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 /** The processes of each cell by the old method. */
 const OLD_FORKS = 5;
@@ -43,61 +42,52 @@ const { values } = parseArgs({
   },
 });
 const from = await origin();
+const folder = temporaryFolder();
 const results = [];
-for (const machine of values.on.split(',')) {
-  const disturbers = machine === 'disturbed' ? ['cpu', 'memory'].map(disturb) : [];
-  try {
-    // The methods take turns, too.
-    for (let number = 0; number < Number(values.runs); number += 1) {
-      for (const [method, how] of Object.entries(METHODS)) {
-        results.push({ machine, method, ...(await measure(how)) });
-        console.error(`${machine}, ${method}: run ${number + 1} of ${values.runs}`);
-      }
+await onEachMachine(values.on, async (machine) => {
+  // The methods take turns, too.
+  for (let number = 0; number < Number(values.runs); number += 1) {
+    for (const [method, how] of Object.entries(METHODS)) {
+      results.push({ machine, method, ...(await measure(how)) });
+      console.error(`${machine}, ${method}: run ${number + 1} of ${values.runs}`);
     }
-  } finally {
-    for (const child of disturbers) child.kill();
   }
-}
+});
 console.log(renderMarkdown([...methodTable(results), methodNotes(results)]));
 if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, results }));
 
-function disturb(what) {
-  return spawn(process.execPath, [fileURLToPath(new URL('disturber.mjs', import.meta.url)), what], { stdio: 'ignore' });
-}
-
 /** The outcomes of one run, for each kind of cell. */
 async function measure({ options, plan, how }) {
-  const directory = mkdtempSync(join(tmpdir(), 'method-'));
   const family = { ...methodFamily, plan: (given) => plan(methodFamily.plan(given)) };
   const startedAt = performance.now();
-  try {
-    const { run: finished } = await run({ families: [family], directory: join(directory, 'run'), ...options });
-    const seconds = (performance.now() - startedAt) / 1000;
-    const byId = new Map(finished.records.map((record) => [record.id, record]));
-    const reference = byId.get('reference');
-    const others = finished.records.filter(({ id, outcome }) => id !== 'reference' && outcome === 'completed');
-    const priors = priorsOf(others.map((record) => ({ numerator: reference, denominator: record })));
-    const found = Object.entries(KINDS).map(([kind, { cells }]) => [
-      kind,
-      Array.from({ length: cells }, (_, number) => {
-        const record = byId.get(`${kind} ${number + 1}`);
-        if (record.outcome !== 'completed') return { outcome: record.error.code };
-        if (record.noVerdict !== undefined) return { outcome: record.noVerdict };
-        // The rate of the reference divided by the rate of the cell: above 1, the cell is slower.
-        const interval = rateRatio(reference, record, { ...how, priors });
-        const byCpu = cpuRatio(reference, record, { ...how, priors });
-        return {
-          outcome: verdictOf(interval, DEFAULT_MARGIN),
-          byCpu: byCpu && verdictOf(byCpu, DEFAULT_MARGIN),
-          width: Math.log(interval.high / interval.low),
-        };
-      }),
-    ]);
-    const processes = new Set(
-      finished.records.flatMap(({ id, samples = [] }) => samples.map(({ fork }) => `${id} ${fork}`)),
-    );
-    return { seconds, processes: processes.size, found: Object.fromEntries(found) };
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  const { run: finished } = await run({
+    families: [family],
+    directory: join(folder, String(results.length)),
+    ...options,
+  });
+  const seconds = (performance.now() - startedAt) / 1000;
+  const byId = new Map(finished.records.map((record) => [record.id, record]));
+  const reference = byId.get('reference');
+  const others = finished.records.filter(({ id, outcome }) => id !== 'reference' && outcome === 'completed');
+  const priors = priorsOf(others.map((record) => ({ numerator: reference, denominator: record })));
+  const found = Object.entries(KINDS).map(([kind, { cells }]) => [
+    kind,
+    Array.from({ length: cells }, (_, number) => {
+      const record = byId.get(`${kind} ${number + 1}`);
+      if (record.outcome !== 'completed') return { outcome: record.error.code };
+      if (record.noVerdict !== undefined) return { outcome: record.noVerdict };
+      // The rate of the reference divided by the rate of the cell: above 1, the cell is slower.
+      const interval = rateRatio(reference, record, { ...how, priors });
+      const byCpu = cpuRatio(reference, record, { ...how, priors });
+      return {
+        outcome: verdictOf(interval, DEFAULT_MARGIN),
+        byCpu: byCpu && verdictOf(byCpu, DEFAULT_MARGIN),
+        width: Math.log(interval.high / interval.low),
+      };
+    }),
+  ]);
+  const processes = new Set(
+    finished.records.flatMap(({ id, samples = [] }) => samples.map(({ fork }) => `${id} ${fork}`)),
+  );
+  return { seconds, processes: processes.size, found: Object.fromEntries(found) };
 }

@@ -3,8 +3,7 @@
 //
 //   node bench/lab/mitata.mjs [--rounds 5] [--out FILE]
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -14,24 +13,21 @@ import { renderMarkdown } from '../../dist/report/document.js';
 import { mitataTable } from './mitata-table.mjs';
 import { FUNCTIONS, workloads } from './own-functions.mjs';
 import { origin, resultText } from './result-file.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 const MITATA = 'mitata@1.0.34';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, out: { type: 'string' } } });
 const from = await origin();
-const folder = mkdtempSync(join(tmpdir(), 'own-mitata-'));
+const folder = temporaryFolder();
 const functions = [];
-try {
-  execFileSync('npm', ['install', '--silent', '--prefix', folder, MITATA], { stdio: 'inherit' });
-  for (const [index, name] of Object.keys(FUNCTIONS).entries()) {
-    const rounds = [];
-    for (let round = 0; round < Number(values.rounds); round += 1) {
-      rounds.push({ ours: await timeByUs(index, `${index}-${round}`), mitata: timeByMitata(name) });
-    }
-    functions.push({ name, rounds });
+execFileSync('npm', ['install', '--silent', '--prefix', folder, MITATA], { stdio: 'inherit' });
+for (const [index, name] of Object.keys(FUNCTIONS).entries()) {
+  const rounds = [];
+  for (let round = 0; round < Number(values.rounds); round += 1) {
+    rounds.push({ ours: await timeByUs(index, `${index}-${round}`), mitata: timeByMitata(name) });
   }
-} finally {
-  rmSync(folder, { recursive: true });
+  functions.push({ name, rounds });
 }
 process.stdout.write(renderMarkdown(mitataTable(functions)));
 if (values.out !== undefined) {

@@ -7,8 +7,7 @@
  * side is the best. It prints the latencies at each rate. `--out` writes FILE, and the page FILE.md next to it. `bench/docs.mjs` makes the
  * table from FILE.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -21,6 +20,7 @@ import { hostLines } from '../../dist/report/host-block.js';
 import { rateOf } from '../../dist/stats/summary.js';
 import { isBroken, offeredLoadFindings, offeredLoadTable, stepOf } from './offered-load-table.mjs';
 import { originOf, resultText } from './result-file.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 const BENCHMARKS = [
   { family: 'kv', workload: 'get', server: 'redis' },
@@ -52,18 +52,14 @@ const { values } = parseArgs({
 });
 const deadline = performance.now() + Number(values.minutes) * 60_000;
 const families = await loadFamilies();
-const folder = mkdtempSync(join(tmpdir(), 'bb-offered-load-'));
+const folder = temporaryFolder();
 const steps = [];
 const notReached = [];
 let context;
 let runs = 0;
-try {
-  for (const [index, benchmark] of BENCHMARKS.entries()) {
-    const share = (deadline - performance.now()) / (BENCHMARKS.length - index);
-    await measure(benchmark, performance.now() + share);
-  }
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+for (const [index, benchmark] of BENCHMARKS.entries()) {
+  const share = (deadline - performance.now()) / (BENCHMARKS.length - index);
+  await measure(benchmark, performance.now() + share);
 }
 const { table, notes } = offeredLoadTable(steps);
 const document = renderMarkdown([

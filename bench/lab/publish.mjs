@@ -3,13 +3,13 @@
  * Measures committed runs again, and replaces their files in `results/`. `--help` says how.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { MAIN, RESULTS, kindOf } from '../docs/runs.mjs';
 import { PUBLISHED } from '../docs/published.mjs';
+import { temporaryFolder } from './temporary-folder.mjs';
 
 const USAGE = `Usage: node bench/lab/publish.mjs KIND... | --all
 
@@ -43,14 +43,12 @@ if (values.help) {
   process.stderr.write('the repository has changes that are not committed; commit them first\n');
   process.exitCode = 2;
 } else {
-  const directory = mkdtempSync(join(tmpdir(), 'publish-'));
   const measured = [];
   try {
-    for (const kind of kinds) measured.push([kind, measure(kind, mkdtempSync(join(directory, 'kind-')))]);
+    for (const kind of kinds) measured.push([kind, measure(kind, temporaryFolder())]);
   } finally {
     // Files are replaced at the end, since a run of a changed tree belongs to no commit.
     for (const [kind, files] of measured) replace(kind, files);
-    rmSync(directory, { recursive: true });
   }
 }
 

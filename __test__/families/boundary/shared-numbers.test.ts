@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startWorker } from '../../../src/families/boundary/adders.js';
 import { SharedNumbers } from '../../../src/families/boundary/shared-numbers.js';
 
@@ -15,15 +15,12 @@ test('a wake-up without a reason yields no sum of an earlier call', async () => 
   const shared = new SharedNumbers();
   const adder = await startWorker('adder-thread', shared.memory);
   const waker = new Worker(WAKING, { eval: true, workerData: shared.memory });
-  try {
-    const wrong: string[] = [];
-    for (let number = 0; number < ADDITIONS; number += 1) {
-      const sum = shared.add(number, 1);
-      if (sum !== number + 1) wrong.push(`${number} + 1 = ${sum}`);
-    }
-    expect(wrong).toEqual([]);
-  } finally {
-    shared.close();
-    await Promise.all([adder.terminate(), waker.terminate()]);
+  for (const worker of [adder, waker]) onTestFinished(async () => void (await worker.terminate()));
+  onTestFinished(() => shared.close());
+  const wrong: string[] = [];
+  for (let number = 0; number < ADDITIONS; number += 1) {
+    const sum = shared.add(number, 1);
+    if (sum !== number + 1) wrong.push(`${number} + 1 = ${sum}`);
   }
+  expect(wrong).toEqual([]);
 });

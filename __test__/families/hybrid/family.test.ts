@@ -8,10 +8,8 @@ import type { HybridValues } from '../../../src/families/hybrid/options.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import type { RequestValues } from '../../../src/families/requests/options.js';
 import type { FamilyOptions, PlannedCell } from '../../../src/families/workload.js';
-import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
+import { openCells, sampleCells, signal, stopwatch } from '../sampled-cells.js';
 import { folderOfTest } from '../../temporary-folder.js';
-
-const { signal } = new AbortController();
 
 type HybridOptions = FamilyOptions & RequestValues & Partial<HybridValues>;
 

@@ -14,9 +14,7 @@ class LoadStopwatch extends CheckedStopwatch {
 
 let family: OpenFamily;
 
-beforeAll(async () => {
-  family = await ingestFamily.open(OPTIONS, CELLS);
-});
+beforeAll(async () => void (family = await ingestFamily.open(OPTIONS, CELLS)));
 
 afterAll(() => family.close());
 

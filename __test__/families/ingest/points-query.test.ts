@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
 
 import { PointsQuery, countOf, countWithinMs, quoted, seriesOf } from '../../../src/families/ingest/points-query.js';
 import { openTarget } from '../../../src/families/requests/target-server.js';
@@ -62,13 +62,8 @@ test('a database may have any name', async () => {
   expect(quoted(name)).toBe('"a ""b"" & c=d; %41 + \u00fc\\"');
   const server = await openTarget('ingest', {});
   const query = await PointsQuery.open(server.url, name);
-  try {
-    expect(await query.count(name, 'm "x"', 0)).toBe(0);
-    await expect(query.count('other "', 'm', 0)).rejects.toThrow(
-      errorWith('BB_ENGINE', 'HTTP 404: database not found'),
-    );
-  } finally {
-    await query.close();
-    await server.close();
-  }
+  onTestFinished(() => server.close());
+  onTestFinished(() => query.close());
+  expect(await query.count(name, 'm "x"', 0)).toBe(0);
+  await expect(query.count('other "', 'm', 0)).rejects.toThrow(errorWith('BB_ENGINE', 'HTTP 404: database not found'));
 }, 120_000);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 
 import { SoakBatch } from '../../../src/families/ingest/soak-batch.js';
 import { SOAK_CLIENTS, SOAK_ENCODINGS } from '../../../src/families/ingest/soak-options.js';
@@ -27,9 +27,7 @@ const never = (): AbortSignal => new AbortController().signal;
 describe('a soak', () => {
   let server: TargetServer;
 
-  beforeAll(async () => {
-    server = await openTarget('ingest', {});
-  });
+  beforeAll(async () => void (server = await openTarget('ingest', {})));
 
   afterAll(() => server.close());
 
@@ -87,22 +85,19 @@ test.each(SOAK_CLIENTS)(
   'a server that is killed under %s leaves errors of one kind, and the points in flight uncertain',
   async (client) => {
     const server = await openTarget('ingest', {});
-    try {
-      // Eight, so that some have a request in flight whenever the server ends.
-      const options = { ...OPTIONS, workers: 8, durationSeconds: 2, warmupSeconds: 0 };
-      const running = runSoak({ url: server.url, ...options, client }, never());
-      await delay(300);
-      process.kill(server.processIds[0]!, 'SIGKILL');
-      const result = await running;
-      expect(result.count.outcome).toBe('unknown');
-      expect(result.uncertain).toBeGreaterThan(0);
-      // Nothing is uncertain of the requests afterwards, whose connections are refused.
-      expect(result.uncertain).toBeLessThanOrEqual(options.workers * options.batchSize);
-      expect(Object.keys(result.errors)).toEqual(['BB_CONNECTION']);
-      expect(result.errors['BB_CONNECTION']).toBeGreaterThan(options.workers);
-    } finally {
-      await server.close();
-    }
+    onTestFinished(() => server.close());
+    // Eight, so that some have a request in flight whenever the server ends.
+    const options = { ...OPTIONS, workers: 8, durationSeconds: 2, warmupSeconds: 0 };
+    const running = runSoak({ url: server.url, ...options, client }, never());
+    await delay(300);
+    process.kill(server.processIds[0]!, 'SIGKILL');
+    const result = await running;
+    expect(result.count.outcome).toBe('unknown');
+    expect(result.uncertain).toBeGreaterThan(0);
+    // Nothing is uncertain of the requests afterwards, whose connections are refused.
+    expect(result.uncertain).toBeLessThanOrEqual(options.workers * options.batchSize);
+    expect(Object.keys(result.errors)).toEqual(['BB_CONNECTION']);
+    expect(result.errors['BB_CONNECTION']).toBeGreaterThan(options.workers);
   },
 );
 

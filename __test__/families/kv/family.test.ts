@@ -7,7 +7,10 @@ import type { PlannedCell } from '../../../src/families/workload.js';
 import { parseKvUrl } from '../../../src/clients/js-kv-client.js';
 import { connectMasters, redisOfSuite, startRedisCluster } from '../../redis-server.js';
 import { lacks } from '../../needs.js';
-import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
+import { REQUESTS, openCells, sampleCells, signal, stopwatch } from '../sampled-cells.js';
+
+/** The options of a plan with every cell. */
+const ALL = { ...REQUESTS, operations: 700, connections: [1, 3], batch: [1, 64], peers: true };
 
 /** The cells of the engine that is measured if none is named. */
 function onOneServer<P extends PlannedCell>(cells: readonly P[]): readonly P[] {
@@ -73,18 +76,10 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
     },
   };
   test.each(Object.keys(spoiled) as (keyof typeof spoiled)[])('each cell notices that %s', async (what) => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { redis: redis.url },
-      operations: 100,
-      connections: [2],
-      batch: [1, 8],
-    };
+    const options = { ...REQUESTS, engines: { redis: redis.url }, operations: 100, connections: [2], batch: [1, 8] };
     const cells = onOneServer(kvFamily.plan(options)).filter(
       ({ cell }) => cell.workload === 'get' || cell.workload === 'mget',
     );
-    const { signal } = new AbortController();
     await openCells(await kvFamily.open(options, cells), cells, async (cell, id) => {
       const keys = (await redis.client.pipeline().command('KEYS', '*').execute()).value(0) as unknown[];
       await spoiled[what](redis.client, keys.map(String).toSorted());
@@ -95,15 +90,7 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
   });
 
   test('every cell of every side does its work and leaves no key', async () => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { redis: redis.url },
-      operations: 700,
-      connections: [1, 3],
-      batch: [1, 64],
-      peers: true,
-    };
+    const options = { ...ALL, engines: { redis: redis.url } };
     const cells = onOneServer(kvFamily.plan(options));
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
     const lanes = cells.filter(({ cell }) => cell.side === 'napi').map(({ cell }) => cell.lane);
@@ -115,20 +102,13 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
   }, 300_000);
 
   test('a wrong value is seen, and a sample can be aborted', async () => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { redis: redis.url },
-      operations: 50,
-      connections: [1],
-      batch: [1],
-    };
+    const options = { ...REQUESTS, engines: { redis: redis.url }, operations: 50 };
     const planned = kvFamily.plan(options).filter(({ cell }) => cell.side === 'napi' && cell.workload === 'get');
     await openCells(await kvFamily.open(options, planned), planned.slice(0, 1), async (cell) => {
       const keys = (await redis.client.pipeline().command('KEYS', '*').execute()).value(0) as string[];
       expect(keys).toHaveLength(50);
       await redis.client.set(keys[0]!, valueOf(77));
-      expect(await cell.sample(stopwatch, new AbortController().signal)).not.toEqual(cell.expected);
+      expect(await cell.sample(stopwatch, signal)).not.toEqual(cell.expected);
       const aborted = cell.sample(stopwatch, AbortSignal.abort());
       await expect(aborted).rejects.toMatchObject({ code: 'BB_ABORTED' });
     });
@@ -136,11 +116,9 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
 });
 
 describe('the redis-cluster engine', () => {
-  const options = { rows: 0, workers: 1, operations: 700, connections: [1, 3], batch: [1, 64], peers: true };
-
   test('its cells are measured if it is named, and say if a client divides its batches', () => {
     const engines = { redis: 'redis://localhost', 'redis-cluster': 'redis://localhost' };
-    const cells = kvFamily.plan({ ...options, engines });
+    const cells = kvFamily.plan({ ...ALL, engines });
     const ofCluster = cells.filter(({ cell }) => cell.engine === 'redis-cluster');
     expect(ofCluster.length).toBe(cells.length / 2);
     expect(ofCluster.every(({ askedBy }) => askedBy?.includes('engine'))).toBe(true);
@@ -154,9 +132,9 @@ describe('the redis-cluster engine', () => {
     async () => {
       const cluster = await startRedisCluster();
       const engines = { 'redis-cluster': cluster.url };
-      const cells = kvFamily.plan({ ...options, engines }).filter(({ cell }) => cell.engine === 'redis-cluster');
+      const cells = kvFamily.plan({ ...ALL, engines }).filter(({ cell }) => cell.engine === 'redis-cluster');
       expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
-      const family = await kvFamily.open({ ...options, engines }, cells);
+      const family = await kvFamily.open({ ...ALL, engines }, cells);
       const masters = await connectMasters(cluster.url);
       const keysLeft = async (): Promise<unknown[]> =>
         Promise.all(masters.map(async (master) => (await master.pipeline().command('DBSIZE').execute()).value(0)));

@@ -130,16 +130,14 @@ describe('a run of a file', () => {
   let records: readonly RunRecord[];
   beforeAll(async () => {
     const families = await loadOwn([FILE]);
-    const result = await run({
-      families,
-      directory: join(folder, 'run'),
-      forks: 2,
-      samples: 2,
-      timeBudgetSeconds: 0.01,
-    });
+    const few = { forks: 2, samples: 2, timeBudgetSeconds: 0.01 };
+    const result = await run({ families, directory: join(folder, 'run'), ...few });
     records = result.run.records;
   });
   const of = (id: string): RunRecord => records.find((record) => record.id === id)!;
+  const expectFailed = (id: string, error: object): void =>
+    expect(of(id), id).toMatchObject({ outcome: 'failed', error });
+  const saying = (text: string): object => ({ message: expect.stringContaining(text) as string });
 
   it('measures each way in processes of its own', () => {
     const measured = records.filter(({ family }) => family === 'sum');
@@ -161,13 +159,8 @@ describe('a run of a file', () => {
   it('fails the ways that change their input, and says which', () => {
     expect(of('changes/js').outcome).toBe('completed');
     for (const lane of ['js-in-place', 'js-of-objects', 'rust-timed', 'rust-timed-alone']) {
-      expect(of(`changes/${lane}`), lane).toMatchObject({
-        outcome: 'failed',
-        error: {
-          code: 'BB_INPUT_CHANGED',
-          message: expect.stringMatching(/^the way .* changed its input/) as string,
-        },
-      });
+      const message = expect.stringMatching(/^the way .* changed its input/) as string;
+      expectFailed(`changes/${lane}`, { code: 'BB_INPUT_CHANGED', message });
     }
   });
 
@@ -180,10 +173,7 @@ describe('a run of a file', () => {
       expect([outcome, variant]).toEqual(['completed', expect.stringMatching(/^js, .*, read in full$/)]);
       expect(summary.medianSeconds).toBeGreaterThan(plain!.summary.medianSeconds / 3);
     }
-    expect(of('lazy/js-opaque')).toMatchObject({
-      outcome: 'failed',
-      error: { message: expect.stringContaining("can't be read in full") as string },
-    });
+    expectFailed('lazy/js-opaque', saying("can't be read in full"));
   });
 
   it('reads results by the option read within each call, and compares what it returns', () => {
@@ -191,10 +181,7 @@ describe('a run of a file', () => {
     expect([plain!.variant, iterator!.variant]).toEqual(['js', 'js, iterator']);
     expect(iterator!.summary.medianSeconds).toBeGreaterThan(plain!.summary.medianSeconds / 3);
     expect(of('read/rust-timed').outcome).toBe('completed');
-    expect(of('read/js-wrong')).toMatchObject({
-      outcome: 'failed',
-      error: { message: expect.stringContaining('the number that read returned is 3, expected') as string },
-    });
+    expectFailed('read/js-wrong', saying('the number that read returned is 3, expected'));
   });
 
   it('leaves a result file that others read', async () => {
@@ -203,26 +190,12 @@ describe('a run of a file', () => {
 
   it('fails the ways that return something else than the first, nothing, or an error', () => {
     expect(of('wrong/js').outcome).toBe('completed');
-    expect(of('wrong/js-other')).toMatchObject({
-      outcome: 'failed',
-      error: { code: 'BB_CHECKSUM_MISMATCH', message: 'the way js, other: the result is 5, expected 4' },
-    });
-    expect(of('wrong/js-nothing')).toMatchObject({ outcome: 'failed', error: { code: 'BB_NO_RESULT' } });
-    expect(of('wrong/rust-milliseconds')).toMatchObject({
-      outcome: 'failed',
-      error: { message: expect.stringContaining('returned 1000 seconds for a call of') as string },
-    });
-    expect(of('wrong/rust-no-bytes')).toMatchObject({
-      outcome: 'failed',
-      error: { message: 'bytes of the program true must return a typed array, not 3' },
-    });
-    expect(of('wrong/js-throws')).toMatchObject({
-      outcome: 'failed',
-      error: {
-        message: expect.stringMatching(
-          /^the way js, throws threw: no such thing \(at .*sum\.bench\.mjs:\d+:\d+\)$/,
-        ) as string,
-      },
-    });
+    const message = 'the way js, other: the result is 5, expected 4';
+    expectFailed('wrong/js-other', { code: 'BB_CHECKSUM_MISMATCH', message });
+    expectFailed('wrong/js-nothing', { code: 'BB_NO_RESULT' });
+    expectFailed('wrong/rust-milliseconds', saying('returned 1000 seconds for a call of'));
+    expectFailed('wrong/rust-no-bytes', { message: 'bytes of the program true must return a typed array, not 3' });
+    const thrown = /^the way js, throws threw: no such thing \(at .*sum\.bench\.mjs:\d+:\d+\)$/;
+    expectFailed('wrong/js-throws', { message: expect.stringMatching(thrown) as string });
   });
 });

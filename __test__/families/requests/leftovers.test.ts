@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { loadFamilies } from '../../../dist/families/registry.js';
 import { openTarget } from '../../../src/families/requests/target-server.js';
@@ -48,48 +48,39 @@ const KILLED = { operations: 2000, rate: 1, batch: [1], timeoutSeconds: 8 };
 describe('a cell that is killed', () => {
   it.skipIf(lacks('redis'))('leaves no keys', async () => {
     const server = await openTarget('redis', {});
-    try {
-      const ended = await measured({ family: 'kv', workload: 'get', lane: 'call' }, { redis: server.url }, KILLED);
-      expect(ended).toEqual({ outcomes: ['failed'], warnings: [] });
-      await using client = await KvClient.connect(server.url);
-      expect((await client.pipeline().command('DBSIZE').execute()).value(0)).toBe(0);
-    } finally {
-      await server.close();
-    }
+    onTestFinished(() => server.close());
+    const ended = await measured({ family: 'kv', workload: 'get', lane: 'call' }, { redis: server.url }, KILLED);
+    expect(ended).toEqual({ outcomes: ['failed'], warnings: [] });
+    await using client = await KvClient.connect(server.url);
+    expect((await client.pipeline().command('DBSIZE').execute()).value(0)).toBe(0);
   });
 
   it.skipIf(lacks('mysql'))('leaves no table', async () => {
     const server = await openTarget('mysql', {});
-    try {
-      const url = await ownDatabase(server.url);
-      const ended = await measured({ family: 'sql', workload: 'select_pk', lane: 'call' }, { mysql: url }, KILLED);
-      expect(ended).toEqual({ outcomes: ['failed'], warnings: [] });
-      await using client = await SqlClient.connect(url);
-      expect((await client.query('SHOW TABLES')).rows()).toEqual([]);
-    } finally {
-      await server.close();
-    }
+    onTestFinished(() => server.close());
+    const url = await ownDatabase(server.url);
+    const ended = await measured({ family: 'sql', workload: 'select_pk', lane: 'call' }, { mysql: url }, KILLED);
+    expect(ended).toEqual({ outcomes: ['failed'], warnings: [] });
+    await using client = await SqlClient.connect(url);
+    expect((await client.query('SHOW TABLES')).rows()).toEqual([]);
   });
 });
 
 describe('a cell that writes points', () => {
   it('leaves them, and the run says so, if the server can not drop them', async () => {
     const server = await openTarget('ingest', {});
-    try {
-      const few = { operations: 2000, forks: 1, samples: 1, timeBudgetSeconds: 0 };
-      const ended = await measured(
-        { family: 'ingest', workload: 'soak_columnar', lane: 'batch' },
-        { ingest: server.url },
-        few,
-      );
-      expect(ended.outcomes).toEqual(['completed']);
-      expect(ended.warnings).toEqual([
-        expect.stringMatching(
-          /^measurements of the database server whose names begin with bb\w{4} may be left on the server/,
-        ),
-      ]);
-    } finally {
-      await server.close();
-    }
+    onTestFinished(() => server.close());
+    const few = { operations: 2000, forks: 1, samples: 1, timeBudgetSeconds: 0 };
+    const ended = await measured(
+      { family: 'ingest', workload: 'soak_columnar', lane: 'batch' },
+      { ingest: server.url },
+      few,
+    );
+    expect(ended.outcomes).toEqual(['completed']);
+    expect(ended.warnings).toEqual([
+      expect.stringMatching(
+        /^measurements of the database server whose names begin with bb\w{4} may be left on the server/,
+      ),
+    ]);
   });
 });

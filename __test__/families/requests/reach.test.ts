@@ -1,7 +1,7 @@
 /** Servers that the user names are reached once, before anything is measured. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { loadFamilies } from '../../../src/families/registry.js';
 import { openTarget, type ServerKind } from '../../../src/families/requests/target-server.js';
@@ -13,9 +13,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 let folder: string;
 
-beforeEach(async () => {
-  folder = folderOfTest();
-});
+beforeEach(() => void (folder = folderOfTest()));
 
 /** The error with which a run ends before it has measured anything. */
 async function refusal(request: Partial<RunOptions>): Promise<unknown> {
@@ -76,15 +74,12 @@ describe('a wrong password', () => {
   for (const [kind, family, words] of GUARDED) {
     it.skipIf((kind === 'redis' || kind === 'mysql') && lacks(kind))(`of a server of ${kind} ends a run`, async () => {
       const server = await openTarget(kind, {}, words);
-      try {
-        const wrong = new URL(server.url);
-        wrong.password = 'geheim';
-        const error = await refusal({ filters: { family: [family] }, engines: { [kind]: wrong.href } });
-        expect(error).toMatchObject({ code: 'BB_SERVER_UNUSABLE' });
-        expect(String(error)).not.toContain('geheim');
-      } finally {
-        await server.close();
-      }
+      onTestFinished(() => server.close());
+      const wrong = new URL(server.url);
+      wrong.password = 'geheim';
+      const error = await refusal({ filters: { family: [family] }, engines: { [kind]: wrong.href } });
+      expect(error).toMatchObject({ code: 'BB_SERVER_UNUSABLE' });
+      expect(String(error)).not.toContain('geheim');
     });
   }
 });

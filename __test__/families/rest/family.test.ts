@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 import { HttpClient, JsonPaths } from '../../../src/index.js';
 import { type TargetServer, openTarget } from '../../../src/families/requests/target-server.js';
@@ -10,10 +10,9 @@ import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import type { Stopwatch } from '../../../src/families/workload.js';
 import type { Checksum } from '../../../src/records/record.js';
 import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
-import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
+import { REQUESTS, openCells, sampleCells, signal, stopwatch } from '../sampled-cells.js';
 import { listening } from '../../listening.js';
-
-const { signal } = new AbortController();
+import { errorWith } from '../../error-with.js';
 
 /** The columns of the row of an operation, by their names. */
 function rowOf(input: RestInput, operation: number): Record<string, string> {
@@ -143,15 +142,15 @@ describe('the requests of the rest family', () => {
 
 describe('the rest family', () => {
   let server: TargetServer;
-  beforeAll(async () => {
-    server = await openTarget('rest', {}, ['--scale-factor', '0.01', '--max-batch', '128']);
-  }, 120_000);
+  beforeAll(
+    async () => void (server = await openTarget('rest', {}, ['--scale-factor', '0.01', '--max-batch', '128'])),
+    120_000,
+  );
   afterAll(() => server.close());
 
   it('does the work of every cell of every side', async () => {
     const options = {
-      rows: 0,
-      workers: 1,
+      ...REQUESTS,
       engines: { rest: server.url },
       // Threads take turns between two addresses, whether they are of one server or of two.
       restUrl2: server.url,
@@ -176,7 +175,7 @@ describe('the rest family', () => {
   it.skipIf(process.platform !== 'linux').each(['rust', 'napi', 'js'] as const)(
     'counts the CPU time of both of two servers, or of none: %s',
     async (side) => {
-      const options = { rows: 0, workers: 1, engines: {}, operations: 600, connections: [2], batch: [1] };
+      const options = { ...REQUESTS, engines: {}, operations: 600, connections: [2] };
       const planned = restFamily
         .plan(options)
         .find(({ cell }) => cell.workload === 'pkread.two_servers' && cell.side === side)!;
@@ -198,14 +197,7 @@ describe('the rest family', () => {
   it.each(['rust', 'napi', 'js'] as const)(
     'shows how latencies grow above what the server can bear: %s',
     async (side) => {
-      const options = {
-        rows: 0,
-        workers: 1,
-        engines: { rest: server.url },
-        operations: 500,
-        connections: [1],
-        batch: [1],
-      };
+      const options = { ...REQUESTS, engines: { rest: server.url }, operations: 500 };
       const planned = restFamily
         .plan({ ...options, rate: 1e6 })
         .find(({ cell }) => cell.workload === 'pkread' && cell.lane === 'call' && cell.side === side)!;
@@ -227,38 +219,29 @@ describe('the rest family', () => {
   );
 
   it('skips what a server has not, and says which key it wants', async () => {
-    const options = { rows: 0, workers: 1, engines: {}, operations: 10, connections: [1], batch: [1] };
+    const options = { ...REQUESTS, engines: {}, operations: 10 };
     const key = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
     const guarded = await openTarget('rest', {}, ['--api-key', key]);
-    try {
-      for (const side of ['napi', 'js', 'rust'] as const) {
-        const family = await restFamily.open({ ...options, engines: { rest: guarded.url } }, []);
-        const planned = restFamily.plan(options).find(({ cell }) => cell.workload === 'pkread' && cell.side === side)!;
-        await expect(family.openCell(planned)).rejects.toThrow('--api-key');
-        await family.close();
-        const url = guarded.url.replace('://', `://:${key}@`);
-        await openCells(await restFamily.open({ ...options, engines: { rest: url } }, []), [planned], async (cell) =>
-          expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected),
-        );
-      }
-    } finally {
-      await guarded.close();
+    onTestFinished(() => guarded.close());
+    for (const side of ['napi', 'js', 'rust'] as const) {
+      const family = await restFamily.open({ ...options, engines: { rest: guarded.url } }, []);
+      const planned = restFamily.plan(options).find(({ cell }) => cell.workload === 'pkread' && cell.side === side)!;
+      await expect(family.openCell(planned)).rejects.toThrow('--api-key');
+      await family.close();
+      const url = guarded.url.replace('://', `://:${key}@`);
+      await openCells(await restFamily.open({ ...options, engines: { rest: url } }, []), [planned], async (cell) =>
+        expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected),
+      );
     }
   });
 
   it('sees in every cell that two rows or columns have exchanged their values, and refuses other rows', async () => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { rest: server.url },
-      restUrl2: server.url,
-      operations: 20,
-      connections: [1],
-      batch: [1, 4],
-    };
+    const engines = { rest: server.url };
+    const options = { ...REQUESTS, engines, restUrl2: server.url, operations: 20, batch: [1, 4] };
     const cells = restFamily.plan(options).filter(({ cell }) => !cell.workload.startsWith('aggregation.'));
     const family = await restFamily.open(options, cells);
-    await using client = new HttpClient(server.url);
+    const client = new HttpClient(server.url);
+    onTestFinished(() => client.close());
     /** Writes the text of one row into another, in all tables: rows 617 and 234 are the second and the third to be read. */
     const write = async (key: number, row: number, columnOf = (column: number): number => column): Promise<void> => {
       const text = (number: number, bytes: number): string => number.toString(36).padStart(4, '0').padEnd(bytes, 'a');
@@ -283,41 +266,37 @@ describe('the rest family', () => {
       const answer = await client.request({ path: '/0.1.0/batchwrite', body: JSON.stringify({ operations }) });
       expect(answer.text().match(/"code":200/g)).toHaveLength(3);
     };
-    try {
-      const withBatch = cells.filter(({ cell }) => cell.batch! > 1 && cell.workload.startsWith('batchpkread'));
-      expect(withBatch.length).toBeGreaterThan(5);
-      for (const planned of cells) {
-        const { id } = planned.cell;
-        const cell = await family.openCell(planned);
-        expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
-        await write(617, 234);
-        await write(234, 617);
-        expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
-        await write(617, 617);
-        await write(234, 234);
-        expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
-        await cell.close();
-      }
-      for (const planned of cells.filter(({ cell }) => cell.workload.endsWith('many_columns'))) {
-        const { id } = planned.cell;
-        const cell = await family.openCell(planned);
-        await write(617, 617, (column) => [3, 1, 2, 0][column] ?? column);
-        expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
-        await write(617, 617);
-        expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
-        await cell.close();
-      }
-      // The first row that is read.
-      await write(0, 1);
-      for (const planned of cells) {
-        await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
-          code: 'BB_CHECKSUM_MISMATCH',
-          message: expect.stringContaining('docs/rest.md') as string,
-        });
-      }
-    } finally {
-      await write(0, 0);
-      await family.close();
+    onTestFinished(() => family.close());
+    onTestFinished(() => write(0, 0));
+    const withBatch = cells.filter(({ cell }) => cell.batch! > 1 && cell.workload.startsWith('batchpkread'));
+    expect(withBatch.length).toBeGreaterThan(5);
+    for (const planned of cells) {
+      const { id } = planned.cell;
+      const cell = await family.openCell(planned);
+      expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
+      await write(617, 234);
+      await write(234, 617);
+      expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
+      await write(617, 617);
+      await write(234, 234);
+      expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
+      await cell.close();
+    }
+    for (const planned of cells.filter(({ cell }) => cell.workload.endsWith('many_columns'))) {
+      const { id } = planned.cell;
+      const cell = await family.openCell(planned);
+      await write(617, 617, (column) => [3, 1, 2, 0][column] ?? column);
+      expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
+      await write(617, 617);
+      expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
+      await cell.close();
+    }
+    // The first row that is read.
+    await write(0, 1);
+    for (const planned of cells) {
+      await expect(family.openCell(planned), planned.cell.id).rejects.toThrow(
+        errorWith('BB_CHECKSUM_MISMATCH', 'docs/rest.md'),
+      );
     }
   }, 300_000);
 });
@@ -325,21 +304,17 @@ describe('the rest family', () => {
 it('skips the cells of HTTP/2 if the server speaks HTTP/1.1 alone', async () => {
   const server = createServer((_request, response) => response.end('{}'));
   const engines = { rest: `http://127.0.0.1:${await listening(server)}` };
-  const options = { rows: 0, workers: 1, engines, connections: [1], batch: [8] };
+  const options = { ...REQUESTS, engines, batch: [8] };
   const cells = restFamily.plan(options).filter(({ cell }) => cell.workload === 'pkread.http2');
   // Rust's client has three drivers.
   expect(cells.map(({ cell }) => cell.side)).toEqual(['rust', 'rust', 'rust', 'napi', 'js']);
   const family = await restFamily.open(options, cells);
-  try {
-    for (const planned of cells) {
-      await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
-        code: 'BB_UNSUPPORTED',
-        message: expect.stringMatching(/the server does not speak HTTP\/2|HTTP\/2 was asked for, but .* "HTTP\/1.1/),
-      });
-    }
-  } finally {
-    await family.close();
-    server.close();
-    server.closeAllConnections();
+  onTestFinished(() => server.closeAllConnections());
+  onTestFinished(() => void server.close());
+  onTestFinished(() => family.close());
+  for (const planned of cells) {
+    await expect(family.openCell(planned), planned.cell.id).rejects.toThrow(
+      errorWith('BB_UNSUPPORTED', /the server does not speak HTTP\/2|HTTP\/2 was asked for, but .* "HTTP\/1.1/),
+    );
   }
 });

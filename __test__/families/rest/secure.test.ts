@@ -8,10 +8,9 @@ import { httpAddress } from '../../../src/families/requests/http-address.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import { openTarget } from '../../../src/families/requests/target-server.js';
 import { restFamily } from '../../../src/families/rest/family.js';
-import { openCells, stopwatch } from '../sampled-cells.js';
+import { REQUESTS, openCells, signal, stopwatch } from '../sampled-cells.js';
 import { failureOf } from '../../error-with.js';
 
-const { signal } = new AbortController();
 const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
 
 describe('a server behind TLS with a certificate of its own', () => {
@@ -36,7 +35,7 @@ describe('a server behind TLS with a certificate of its own', () => {
 
   it('is measured on every side', async () => {
     const engines = { rest: trusting() };
-    const options = { rows: 0, workers: 1, engines, operations: 40, connections: [2], batch: [1, 8] };
+    const options = { ...REQUESTS, engines, operations: 40, connections: [2], batch: [1, 8] };
     const cells = restFamily
       .plan(options)
       .filter(({ cell }) => !cell.workload.endsWith('two_servers'))

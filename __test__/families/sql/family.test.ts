@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { parseSqlUrl } from '../../../src/clients/js-sql-client.js';
@@ -9,7 +9,7 @@ import { run } from '../../../src/runner/run.js';
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import { mysqlOfSuite } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
-import { openCells, sampleCells, stopwatch } from '../sampled-cells.js';
+import { REQUESTS, openCells, sampleCells, signal, stopwatch } from '../sampled-cells.js';
 import { folderOfTest } from '../../temporary-folder.js';
 
 test('URLs are taken apart for clients that do not read all of them', () => {
@@ -42,18 +42,10 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   };
 
   test('each cell that reads notices that two rows have exchanged their texts', async () => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { mysql: mysql.url },
-      operations: 50,
-      connections: [2],
-      batch: [1, 8],
-    };
+    const options = { ...REQUESTS, engines: { mysql: mysql.url }, operations: 50, connections: [2], batch: [1, 8] };
     const cells = sqlFamily
       .plan(options)
       .filter(({ cell }) => cell.driver === undefined && ['select_pk', 'oltp_point_select'].includes(cell.workload));
-    const { signal } = new AbortController();
     await openCells(await sqlFamily.open(options, cells), cells, async (cell, id, planned) => {
       const column = planned.cell.workload === 'select_pk' ? 'name' : 'c';
       // The first two keys that are read.
@@ -76,17 +68,9 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   test.each(Object.entries(triggers))(
     'each cell of %s notices rows that were stored wrongly',
     async (name, trigger) => {
-      const options = {
-        rows: 0,
-        workers: 1,
-        engines: { mysql: mysql.url },
-        operations: 50,
-        connections: [1],
-        batch: [1, 8],
-      };
+      const options = { ...REQUESTS, engines: { mysql: mysql.url }, operations: 50, batch: [1, 8] };
       const cells = sqlFamily.plan(options).filter(({ cell }) => cell.workload === name && cell.driver === undefined);
       expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
-      const { signal } = new AbortController();
       await openCells(await sqlFamily.open(options, cells), cells, async (cell, id) => {
         await cell.verify!(stopwatch, signal);
         await mysql.client.query(`CREATE TRIGGER wrong BEFORE ${trigger.replace('{table}', await tableOfCell())}`);
@@ -98,14 +82,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   );
 
   test('every cell of every side does its work and leaves no table', async () => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { mysql: mysql.url },
-      operations: 50,
-      connections: [3],
-      batch: [1, 8],
-    };
+    const options = { ...REQUESTS, engines: { mysql: mysql.url }, operations: 50, connections: [3], batch: [1, 8] };
     // The drivers in Rust are tested in `native/suite/tests/references.rs`.
     const cells = sqlFamily.plan(options).filter(({ cell }) => cell.driver === undefined);
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
@@ -128,39 +105,26 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
       return Number(row!['Value']);
     };
     const connection = await mysql2.connect(mysql.url, setting);
-    try {
-      const before = await executions();
-      const request = { sql: 'SELECT ? + 1 AS next', parameters: [41] };
-      const answers = await connection.requests([request, request, request]);
-      expect((await executions()) - before).toBe(executed);
-      for (const { rows } of answers) expect(Array.isArray(rows![0])).toBe(areArrays);
-      expect(answers.map(({ rows }) => Object.values(rows![0]!).map(Number))).toEqual([[42], [42], [42]]);
-    } finally {
-      await connection.close();
-    }
+    onTestFinished(() => connection.close());
+    const before = await executions();
+    const request = { sql: 'SELECT ? + 1 AS next', parameters: [41] };
+    const answers = await connection.requests([request, request, request]);
+    expect((await executions()) - before).toBe(executed);
+    for (const { rows } of answers) expect(Array.isArray(rows![0])).toBe(areArrays);
+    expect(answers.map(({ rows }) => Object.values(rows![0]!).map(Number))).toEqual([[42], [42], [42]]);
   });
 
   test('the cells do their work on a server in the mode ANSI', async () => {
     const [before] = (await mysql.client.query('SELECT @@GLOBAL.sql_mode AS mode')).rows();
     await mysql.client.query("SET GLOBAL sql_mode = 'ANSI'");
-    try {
-      const options = {
-        rows: 0,
-        workers: 1,
-        engines: { mysql: mysql.url },
-        operations: 20,
-        connections: [2],
-        batch: [1],
-      };
-      const cells = sqlFamily
-        .plan(options)
-        .filter(({ cell, askedBy = [] }) => cell.driver === undefined && !askedBy.includes('lane'))
-        .filter(({ cell }) => ['select_range', 'update_where'].includes(cell.workload));
-      expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
-      await sampleCells(await sqlFamily.open(options, cells), cells);
-    } finally {
-      await mysql.client.query(`SET GLOBAL sql_mode = '${String(before!['mode'])}'`);
-    }
+    onTestFinished(async () => void (await mysql.client.query(`SET GLOBAL sql_mode = '${String(before!['mode'])}'`)));
+    const options = { ...REQUESTS, engines: { mysql: mysql.url }, operations: 20, connections: [2] };
+    const cells = sqlFamily
+      .plan(options)
+      .filter(({ cell, askedBy = [] }) => cell.driver === undefined && !askedBy.includes('lane'))
+      .filter(({ cell }) => ['select_range', 'update_where'].includes(cell.workload));
+    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    await sampleCells(await sqlFamily.open(options, cells), cells);
   }, 120_000);
 
   test.each([
@@ -190,21 +154,14 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   });
 
   test('a row that is missing is seen, a sample can be aborted, and the limits of the server are reported', async () => {
-    const options = {
-      rows: 0,
-      workers: 1,
-      engines: { mysql: mysql.url },
-      operations: 50,
-      connections: [1],
-      batch: [1],
-    };
+    const options = { ...REQUESTS, engines: { mysql: mysql.url }, operations: 50 };
     const cells = sqlFamily
       .plan(options)
       .filter(({ cell }) => cell.side === 'napi' && cell.workload === 'select_pk')
       .slice(0, 1);
     await openCells(await sqlFamily.open(options, cells), cells, async (cell) => {
       await mysql.client.query(`DELETE FROM ${await tableOfCell()} WHERE id = 1`);
-      expect(await cell.sample(stopwatch, new AbortController().signal)).not.toEqual(cell.expected);
+      expect(await cell.sample(stopwatch, signal)).not.toEqual(cell.expected);
       await expect(cell.sample(stopwatch, AbortSignal.abort())).rejects.toMatchObject({ code: 'BB_ABORTED' });
     });
   });

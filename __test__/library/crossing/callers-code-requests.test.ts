@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { HttpClient, type HttpRequest, KvClient, SqlClient, SqlType, typed } from '../../../src/index.js';
-import { startDatabase, startMysql } from '../../mysql-server.js';
+import { mysqlOfSuite } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
-import { startRedis } from '../../redis-server.js';
+import { redisOfSuite } from '../../redis-server.js';
 import { type Taker, takesCodeOfItsCaller, text } from '../callers-code.js';
 import { type RawServer, startRawServer } from '../http/http-server.js';
 import type { Watch } from '../watched-values.js';
@@ -102,11 +102,7 @@ describe('HttpClient', () => {
 });
 
 describe.skipIf(lacks('redis'))('KvClient', () => {
-  let server: Awaited<ReturnType<typeof startRedis>>;
-  beforeAll(async () => {
-    server = await startRedis();
-  });
-  afterAll(() => server?.stop());
+  const server = redisOfSuite();
 
   type Send = (client: KvClient, mark: string, watch: Watch) => Promise<unknown>;
   const CALLS: Record<string, Send> = {
@@ -164,14 +160,8 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
 });
 
 describe.skipIf(lacks('mysql'))('SqlClient', () => {
-  let server: Awaited<ReturnType<typeof startMysql>>;
-  let url: string;
-  beforeAll(async () => {
-    ({ server, url } = await startDatabase());
-    await using client = await SqlClient.connect(url);
-    await client.query('CREATE TABLE marks (mark VARCHAR(9), note BLOB, UNIQUE (mark))');
-  }, 60_000);
-  afterAll(() => server?.stop());
+  const mysql = mysqlOfSuite();
+  beforeAll(() => mysql.client.query('CREATE TABLE marks (mark VARCHAR(9), note BLOB, UNIQUE (mark))'));
 
   const limits = (watch: Watch) => watch({ timeoutMs: 60_000, signal: new AbortController().signal });
   type Send = (client: SqlClient, mark: string, watch: Watch) => Promise<unknown>;
@@ -204,7 +194,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     takesCodeOfItsCaller(
       name,
       async () => {
-        const client = await SqlClient.connect(url);
+        const client = await SqlClient.connect(mysql.url);
         return { call: (mark, watch) => send(client, mark, watch), close: () => client.close() };
       },
       (mark) => mark,

@@ -38,80 +38,33 @@ const good = (): Record<string, unknown> => ({
 });
 
 describe('addColumns', () => {
+  const [argument, value] = ['BB_INVALID_ARGUMENT', 'BB_INVALID_VALUE'];
+  const flagOf = (validity: unknown) => ({ flag: { values: Uint8Array.of(0, 1), validity } });
+  const noteOf = (offsets: number[], values: Uint8Array) => ({ note: { offsets: Int32Array.from(offsets), values } });
   test.each<[string, Record<string, unknown>, string, string]>([
-    [
-      'a typed array of another type',
-      { id: Float64Array.of(1, 2) },
-      'BB_INVALID_ARGUMENT',
-      'column "id" (INTEGER) takes Int32Array',
-    ],
-    ['a column that is too short', { id: Int32Array.of(1) }, 'BB_INVALID_ARGUMENT', 'the columns differ in length'],
-    ['an unknown column', { sensor: [1, 2] }, 'BB_INVALID_ARGUMENT', 'the table has no column "sensor"'],
-    ['no array at all', { id: 5 }, 'BB_INVALID_ARGUMENT', 'column "id" (INTEGER) takes'],
-    [
-      'detached memory',
-      { id: detached(Int32Array.of(1, 2)) },
-      'BB_INVALID_ARGUMENT',
-      'the memory of its array is detached',
-    ],
-    [
-      'a bitmap that is too short',
-      { flag: { values: Uint8Array.of(0, 1), validity: new Uint8Array(0) } },
-      'BB_INVALID_ARGUMENT',
-      '2 rows take 1 bytes of validity',
-    ],
-    [
-      'a bitmap that is none',
-      { flag: { values: Uint8Array.of(0, 1), validity: [1] } },
-      'BB_INVALID_ARGUMENT',
-      'validity must be a Uint8Array',
-    ],
+    ['an array of another type', { id: Float64Array.of(1, 2) }, argument, 'column "id" (INTEGER) takes Int32Array'],
+    ['a column that is too short', { id: Int32Array.of(1) }, argument, 'the columns differ in length'],
+    ['an unknown column', { sensor: [1, 2] }, argument, 'the table has no column "sensor"'],
+    ['no array at all', { id: 5 }, argument, 'column "id" (INTEGER) takes'],
+    ['detached memory', { id: detached(Int32Array.of(1, 2)) }, argument, 'the memory of its array is detached'],
+    ['a bitmap that is too short', flagOf(new Uint8Array(0)), argument, '2 rows take 1 bytes of validity'],
+    ['a bitmap that is none', flagOf([1]), argument, 'validity must be a Uint8Array'],
     [
       'a null in NOT NULL',
       { id: { values: Int32Array.of(1, 2), validity: Uint8Array.of(1) } },
-      'BB_INVALID_VALUE',
+      value,
       'row 1, column "id"',
     ],
-    ['a boolean of 2', { flag: Uint8Array.of(0, 2) }, 'BB_INVALID_VALUE', 'row 1, column "flag"'],
-    ['half a decimal', { price: BigInt64Array.of(1n, 0n, 1n) }, 'BB_INVALID_ARGUMENT', 'column "price"'],
-    [
-      'a decimal of too many digits',
-      { price: BigInt64Array.of(5n, 0n, 10_000n, 0n) },
-      'BB_INVALID_VALUE',
-      'row 1, column "price"',
-    ],
-    ['text without offsets', { note: text('ab') }, 'BB_INVALID_ARGUMENT', 'column "note" (VARCHAR) takes { offsets'],
-    [
-      'no offsets',
-      { note: { offsets: new Int32Array(0), values: text('') } },
-      'BB_INVALID_ARGUMENT',
-      'one offset more than rows',
-    ],
-    [
-      'offsets that descend',
-      { note: { offsets: Int32Array.of(0, 3, 1), values: text('abc') } },
-      'BB_INVALID_ARGUMENT',
-      'column "note"',
-    ],
-    [
-      'offsets behind the end',
-      { note: { offsets: Int32Array.of(0, 1, 400), values: text('abc') } },
-      'BB_INVALID_ARGUMENT',
-      'column "note"',
-    ],
-    [
-      'offsets before the start',
-      { note: { offsets: Int32Array.of(-5, 1, 2), values: text('abc') } },
-      'BB_INVALID_ARGUMENT',
-      'column "note"',
-    ],
-    [
-      'text that is not UTF-8',
-      { note: { offsets: Int32Array.of(0, 1, 2), values: Uint8Array.of(97, 255) } },
-      'BB_INVALID_VALUE',
-      'row 1, column "note"',
-    ],
-    ['a bad value in a plain array', { note: ['a', 7] }, 'BB_INVALID_VALUE', 'row 1, column "note": 7 is not a string'],
+    ['a boolean of 2', { flag: Uint8Array.of(0, 2) }, value, 'row 1, column "flag"'],
+    ['half a decimal', { price: BigInt64Array.of(1n, 0n, 1n) }, argument, 'column "price"'],
+    ['too many digits', { price: BigInt64Array.of(5n, 0n, 10_000n, 0n) }, value, 'row 1, column "price"'],
+    ['text without offsets', { note: text('ab') }, argument, 'column "note" (VARCHAR) takes { offsets'],
+    ['no offsets', noteOf([], text('')), argument, 'one offset more than rows'],
+    ['offsets that descend', noteOf([0, 3, 1], text('abc')), argument, 'column "note"'],
+    ['offsets behind the end', noteOf([0, 1, 400], text('abc')), argument, 'column "note"'],
+    ['offsets before the start', noteOf([-5, 1, 2], text('abc')), argument, 'column "note"'],
+    ['text that is not UTF-8', noteOf([0, 1, 2], Uint8Array.of(97, 255)), value, 'row 1, column "note"'],
+    ['a bad value in a plain array', { note: ['a', 7] }, value, 'row 1, column "note": 7 is not a string'],
   ])('refuses %s, and goes on', async (_, change, code, message) => {
     const inserter = new RowInserter(connection, table);
     expect(() => inserter.addColumns({ ...good(), ...change } as ColumnsInput)).toThrow(errorWith(code, message));

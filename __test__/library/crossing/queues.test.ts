@@ -1,10 +1,10 @@
 /** A call that is refused leaves its place to the call behind it, in every queue of calls. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { createWorkers, KvClient, ShardClient, ShardStore, SqlClient } from '../../../src/index.js';
 import { startScriptedRedis } from '../kv/scripted-redis.js';
-import { startMysql } from '../../mysql-server.js';
+import { mysqlOfSuite } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 
 /** The outcomes of calls, in the order of the calls; a call that is never settled makes the test time out. */
@@ -14,9 +14,7 @@ async function outcomes(calls: readonly Promise<unknown>[]): Promise<unknown[]> 
 }
 
 describe.skipIf(lacks('mysql'))('the queue of a SqlClient', () => {
-  let server: Awaited<ReturnType<typeof startMysql>>;
-  beforeAll(async () => void (server = await startMysql()), 60_000);
-  afterAll(() => server?.stop());
+  const server = mysqlOfSuite();
 
   test('goes on behind calls that are refused when their turn comes', async () => {
     await using client = await SqlClient.connect(server.url, { connections: 1 });

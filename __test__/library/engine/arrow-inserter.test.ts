@@ -65,12 +65,8 @@ async function inserted(
 
 describe.each(['memory:', 'embedded:', 'flight:'])('ArrowInserter into %s', (uri) => {
   const use = async (work: (connection: Connection) => Promise<void>): Promise<void> => {
-    const connection = await connect(uri);
-    try {
-      await work(connection);
-    } finally {
-      await connection.close();
-    }
+    await using connection = await connect(uri);
+    await work(connection);
   };
 
   test('stores all types of other programs that a column holds exactly', () =>

@@ -122,13 +122,9 @@ describe('a pool', () => {
     await pool.use((connection) => connection.listTables());
     const check = vi.spyOn(addon.Engine.prototype, 'check').mockRejectedValueOnce(new Error('[BB_ENGINE] it is gone'));
     const close = vi.spyOn(addon.Engine.prototype, 'close');
-    try {
-      expect(await pool.use((connection) => connection.listTables())).toEqual(['t']);
-      // The broken engine and the shared engine of its replacement were checked; the broken one was closed.
-      expect([check.mock.calls.length, close.mock.calls.length]).toEqual([2, 1]);
-    } finally {
-      vi.restoreAllMocks();
-    }
+    expect(await pool.use((connection) => connection.listTables())).toEqual(['t']);
+    // The broken engine and the shared engine of its replacement were checked; the broken one was closed.
+    expect([check.mock.calls.length, close.mock.calls.length]).toEqual([2, 1]);
     expect(state(pool)).toEqual({ size: 1, idle: 1, waiting: 0 });
   });
 
@@ -137,18 +133,14 @@ describe('a pool', () => {
     const query = (sql: string): Promise<unknown> => pool.use((connection) => connection.executeQuery(sql));
     await query('SELECT 1');
     const check = vi.spyOn(addon.Engine.prototype, 'check');
-    try {
-      await query('SELECT 1');
-      expect(check).toHaveBeenCalledTimes(0);
-      await expect(query('SELECT nothing FROM nowhere')).rejects.toMatchObject({ code: 'BB_ENGINE' });
-      await query('SELECT 1');
-      expect(check).toHaveBeenCalledTimes(1);
-      await sleep(80);
-      await query('SELECT 1');
-      expect(check).toHaveBeenCalledTimes(2);
-    } finally {
-      vi.restoreAllMocks();
-    }
+    await query('SELECT 1');
+    expect(check).toHaveBeenCalledTimes(0);
+    await expect(query('SELECT nothing FROM nowhere')).rejects.toMatchObject({ code: 'BB_ENGINE' });
+    await query('SELECT 1');
+    expect(check).toHaveBeenCalledTimes(1);
+    await sleep(80);
+    await query('SELECT 1');
+    expect(check).toHaveBeenCalledTimes(2);
   });
 
   test('says why a connection cannot be opened, to each caller', async () => {
@@ -158,13 +150,9 @@ describe('a pool', () => {
     await expect(pool.use(() => 1)).rejects.toMatchObject({ code: 'BB_ENGINE' });
     expect(state(pool)).toEqual({ size: 0, idle: 0, waiting: 0 });
     vi.spyOn(addon.Engine.prototype, 'check').mockRejectedValueOnce(new Error('[BB_IO] for once'));
-    try {
-      await using fresh = createPool('embedded:');
-      await expect(fresh.acquire()).rejects.toMatchObject({ code: 'BB_IO' });
-      expect(await fresh.use((connection) => connection.listTables())).toEqual([]);
-    } finally {
-      vi.restoreAllMocks();
-    }
+    await using fresh = createPool('embedded:');
+    await expect(fresh.acquire()).rejects.toMatchObject({ code: 'BB_IO' });
+    expect(await fresh.use((connection) => connection.listTables())).toEqual([]);
   });
 
   test('close rejects who waits, and waits for who works', async () => {

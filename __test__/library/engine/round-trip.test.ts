@@ -166,9 +166,7 @@ const LANES_OUT: Record<string, (connection: Connection) => Promise<unknown[]>> 
 
 describe.each(['memory:', 'embedded:'])('%s', (uri) => {
   let connection: Connection;
-  beforeAll(async () => {
-    connection = await connect(uri);
-  });
+  beforeAll(async () => void (connection = await connect(uri)));
   afterAll(() => connection.close());
 
   test.each(Object.keys(LANES_IN))('rows of all types given by %s come out by every lane', async (lane) => {

@@ -13,9 +13,7 @@ import {
 } from '../../../src/index.js';
 
 let connection: Connection;
-beforeEach(async () => {
-  connection = await connect();
-});
+beforeEach(async () => void (connection = await connect()));
 afterEach(() => connection.close());
 
 const valueOf = async (of: Connection, sql: string): Promise<unknown> =>

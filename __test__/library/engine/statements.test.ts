@@ -20,9 +20,7 @@ import { detached } from '../../detached.js';
 const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range) = $1';
 
 let connection: Connection;
-beforeEach(async () => {
-  connection = await connect();
-});
+beforeEach(async () => void (connection = await connect()));
 afterEach(() => connection.close());
 
 /** Every way to run a statement that returns one row with the column `x`; each resolves to the value of `x`. */

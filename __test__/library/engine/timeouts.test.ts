@@ -13,9 +13,7 @@ const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range
 const AMPLE = 100_000;
 
 let connection: Connection;
-beforeEach(async () => {
-  connection = await connect();
-});
+beforeEach(async () => void (connection = await connect()));
 afterEach(() => connection.close());
 
 const LANES: Record<string, (sql: string, options: WorkOptions) => Promise<unknown>> = {
@@ -97,19 +95,15 @@ describe.each(Object.keys(LANES))('%s', (lane) => {
   test('has one timer, which keeps no process alive and is gone at its end and after an error', async () => {
     const set = vi.spyOn(globalThis, 'setTimeout');
     const cleared = vi.spyOn(globalThis, 'clearTimeout');
-    try {
-      await run('SELECT 1 AS one', { timeoutMs: AMPLE });
-      await expect(run('SELECT nothing FROM nowhere', { timeoutMs: AMPLE })).rejects.toThrow(errorWith('BB_ENGINE'));
-      const timers = set.mock.calls.flatMap(([, delay], call) =>
-        delay === AMPLE ? [set.mock.results[call]!.value] : [],
-      );
-      expect(timers.length).toBeGreaterThanOrEqual(2);
-      for (const timer of timers as NodeJS.Timeout[]) {
-        expect(timer.hasRef()).toBe(false);
-        expect(cleared.mock.calls.map(([given]) => given)).toContain(timer);
-      }
-    } finally {
-      vi.restoreAllMocks();
+    await run('SELECT 1 AS one', { timeoutMs: AMPLE });
+    await expect(run('SELECT nothing FROM nowhere', { timeoutMs: AMPLE })).rejects.toThrow(errorWith('BB_ENGINE'));
+    const timers = set.mock.calls.flatMap(([, delay], call) =>
+      delay === AMPLE ? [set.mock.results[call]!.value] : [],
+    );
+    expect(timers.length).toBeGreaterThanOrEqual(2);
+    for (const timer of timers as NodeJS.Timeout[]) {
+      expect(timer.hasRef()).toBe(false);
+      expect(cleared.mock.calls.map(([given]) => given)).toContain(timer);
     }
     expect(handlesOf(connection).size).toBe(0);
   });

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 
 import { SqlClient } from '../../../src/index.js';
 import { greeting, okPacket, oneText, packet, PLAIN, startScriptedMysql, WITH_TLS } from './scripted-mysql.js';
+import { errorWith } from '../../error-with.js';
 
 test('a connection that is reset behind its answer is not used again', async () => {
   let asked = 0;
@@ -65,10 +66,9 @@ test('a server that wants the password itself gets nothing unless an option lets
     (sequence) => packet(sequence, [1, 4]),
   );
   for (const options of [{}, { allowPublicKeyRetrieval: false }]) {
-    await expect(SqlClient.connect(server.url, options)).rejects.toMatchObject({
-      code: 'BB_INSECURE',
-      message: expect.stringMatching(/tls=verify.*server-public-key.*allow-public-key-retrieval/),
-    });
+    await expect(SqlClient.connect(server.url, options)).rejects.toThrow(
+      errorWith('BB_INSECURE', /tls=verify.*server-public-key.*allow-public-key-retrieval/),
+    );
   }
   await expect(SqlClient.connect(server.url, { serverPublicKey: '/no/such.pem' })).rejects.toThrow(/no\/such\.pem/);
   expect(asked).toEqual([]);

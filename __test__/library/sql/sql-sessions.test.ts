@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 
 import { type BoundaryError, SqlClient, type SqlClientOptions } from '../../../src/index.js';
-import { startDatabase, type startMysql } from '../../mysql-server.js';
+import { mysqlOfSuite } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { WireTap } from '../../wire-tap.js';
 import { listening } from '../../listening.js';
@@ -31,23 +31,14 @@ async function startProxy(url: string): Promise<{ readonly url: string; lost(): 
 }
 
 describe.skipIf(lacks('mysql'))('the session of a SqlClient', () => {
-  let server: Awaited<ReturnType<typeof startMysql>>;
-  let url: string;
-  let admin: SqlClient;
+  const mysql = mysqlOfSuite();
   let proxy: Awaited<ReturnType<typeof startProxy>>;
 
   beforeAll(async () => {
-    ({ server, url } = await startDatabase());
-    admin = await SqlClient.connect(url);
-    await admin.query('CREATE DATABASE other');
-    for (const database of ['test', 'other']) await admin.query(`CREATE TABLE ${database}.t (v VARCHAR(20))`);
-    proxy = await startProxy(url);
-  }, 60_000);
-
-  afterAll(async () => {
-    proxy?.close();
-    await admin?.close();
-    await server?.stop();
+    await mysql.client.query('CREATE DATABASE other');
+    for (const database of ['test', 'other']) await mysql.client.query(`CREATE TABLE ${database}.t (v VARCHAR(20))`);
+    proxy = await startProxy(mysql.url);
+    return () => proxy.close();
   });
 
   const client = (options: SqlClientOptions = {}): Promise<SqlClient> =>
@@ -56,7 +47,7 @@ describe.skipIf(lacks('mysql'))('the session of a SqlClient', () => {
   const value = async (sql: SqlClient, query: string): Promise<unknown> =>
     Object.values((await sql.query(query)).rows()[0]!)[0];
 
-  const kill = async (id: unknown): Promise<unknown> => admin.query(`KILL ${String(id)}`);
+  const kill = async (id: unknown): Promise<unknown> => mysql.client.query(`KILL ${String(id)}`);
 
   /** Ends the idle connection of a client from the server's side. */
   const end = async (sql: SqlClient): Promise<void> => {
@@ -141,8 +132,8 @@ describe.skipIf(lacks('mysql'))('the session of a SqlClient', () => {
 
   test('reads in a transaction and SET NAMES are sent ahead of their responses', async () => {
     const marked = (sent: Buffer): number => sent.toString('latin1').split('/*ahead*/').length - 1;
-    const tap = await WireTap.start(url, marked);
-    await using sql = await SqlClient.connect(tap.through(url), { connections: 1 });
+    const tap = await WireTap.start(mysql.url, marked);
+    await using sql = await SqlClient.connect(tap.through(mysql.url), { connections: 1 });
     for (const statement of ['SET NAMES utf8mb4', 'BEGIN']) {
       await sql.query(statement);
       tap.hold(3);

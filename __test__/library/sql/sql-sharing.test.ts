@@ -1,9 +1,9 @@
 /** Plain reads of several callers share a connection, and each is sent ahead of the answers to those before it. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { SqlClient } from '../../../src/index.js';
-import { startDatabase, type startMysql } from '../../mysql-server.js';
+import { mysqlOfSuite } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 
 const READ = 'SELECT id, k FROM numbers WHERE id = ?';
@@ -11,25 +11,17 @@ const ROWS = 200;
 const KEYS = Array.from({ length: 60 }, (_, index) => (index * 7) % ROWS);
 
 describe.skipIf(lacks('mysql'))('plain reads', () => {
-  let server: Awaited<ReturnType<typeof startMysql>>;
-  let url: string;
-  let admin: SqlClient;
+  const admin = mysqlOfSuite({ connections: 1, int64: 'number' });
   let client: SqlClient;
 
   beforeAll(async () => {
-    ({ server, url } = await startDatabase());
-    admin = await SqlClient.connect(url, { connections: 1, int64: 'number' });
-    await admin.query('CREATE TABLE numbers (id INT PRIMARY KEY, k INT)');
-    await admin.query('CREATE TABLE others (id INT)');
+    await admin.client.query('CREATE TABLE numbers (id INT PRIMARY KEY, k INT)');
+    await admin.client.query('CREATE TABLE others (id INT)');
     const rows = Array.from({ length: ROWS }, (_, id) => [id, id * id]);
-    await admin.insertRows('numbers', ['id', 'k'], rows);
-  }, 60_000);
-  afterAll(async () => {
-    await admin?.close();
-    await server?.stop();
+    await admin.client.insertRows('numbers', ['id', 'k'], rows);
   });
   beforeEach(async () => {
-    client = await SqlClient.connect(url, { connections: 4, int64: 'number' });
+    client = await SqlClient.connect(admin.url, { connections: 4, int64: 'number' });
     // A statement is sent ahead once it is prepared and was fast.
     await client.execute(READ, [1]);
   });
@@ -37,11 +29,14 @@ describe.skipIf(lacks('mysql'))('plain reads', () => {
 
   const read = async (id: number): Promise<unknown> => (await client.execute(READ, [id])).rows();
   const rowsOf = (ids: readonly number[]): unknown[] => ids.map((id) => [{ id, k: id * id }]);
-  const connectionsSoFar = async (): Promise<unknown> => (await admin.query("SHOW STATUS LIKE 'Connections'")).rows();
+  const connectionsSoFar = async (): Promise<unknown> =>
+    (await admin.client.query("SHOW STATUS LIKE 'Connections'")).rows();
   /** The connections that run a read now. */
   const reading = async (): Promise<Record<string, unknown>[]> =>
     (
-      await admin.query("SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT id, k FROM numbers%'")
+      await admin.client.query(
+        "SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT id, k FROM numbers%'",
+      )
     ).rows();
   const failures = (calls: readonly Promise<unknown>[]): Promise<unknown[]> =>
     Promise.all(calls.map((call) => call.then(String, ({ code }: { code: string }) => code)));
@@ -58,12 +53,12 @@ describe.skipIf(lacks('mysql'))('plain reads', () => {
   test('that had to wait for a connection share connections the next time', async () => {
     const busy = Array.from({ length: 4 }, () => client.query('SELECT SLEEP(0.2)'));
     await Promise.all([...busy, ...KEYS.map(read)]);
-    await admin.query('LOCK TABLES numbers WRITE');
+    await admin.client.query('LOCK TABLES numbers WRITE');
     const few = KEYS.slice(0, 20);
     const reads = Promise.all(few.map(read));
     await delay(50);
     const busyReading = await reading();
-    await admin.query('UNLOCK TABLES');
+    await admin.client.query('UNLOCK TABLES');
     expect(await reads).toEqual(rowsOf(few));
     // The shared connection, and one on which the statement was not prepared yet. Without sharing, all four.
     expect(busyReading.length).toBeLessThanOrEqual(2);
@@ -89,7 +84,7 @@ describe.skipIf(lacks('mysql'))('plain reads', () => {
   });
 
   test('keep their place among the other calls of a session', async () => {
-    await using one = await SqlClient.connect(url, { connections: 1, int64: 'number' });
+    await using one = await SqlClient.connect(admin.url, { connections: 1, int64: 'number' });
     const count = 'SELECT COUNT(*) AS n FROM others';
     const counted = async (): Promise<unknown> => (await one.execute(count)).rows();
     await counted();
@@ -101,24 +96,24 @@ describe.skipIf(lacks('mysql'))('plain reads', () => {
   });
 
   describe('that wait', () => {
-    beforeEach(() => admin.query('LOCK TABLES numbers WRITE'));
-    afterEach(() => admin.query('UNLOCK TABLES'));
+    beforeEach(() => admin.client.query('LOCK TABLES numbers WRITE'));
+    afterEach(() => admin.client.query('UNLOCK TABLES'));
 
     test('hold up no other call, and outlive one that is aborted', async () => {
       const reads = Promise.all(KEYS.map(read));
       const aborted = client.execute(READ, [1], { signal: AbortSignal.timeout(50) });
       await expect(aborted).rejects.toMatchObject({ code: 'BB_ABORTED', outcome: 'unknown' });
       expect((await client.execute('SELECT 5 AS five')).rows()).toEqual([{ five: 5 }]);
-      await admin.query('UNLOCK TABLES');
+      await admin.client.query('UNLOCK TABLES');
       expect(await reads).toEqual(rowsOf(KEYS));
     });
 
     test('are told if their connection is lost, and later calls get another one', async () => {
       const failed = failures(KEYS.map(read));
       await delay(50);
-      for (const { id } of await reading()) await admin.query(`KILL ${String(id)}`);
+      for (const { id } of await reading()) await admin.client.query(`KILL ${String(id)}`);
       expect(new Set(await failed)).toEqual(new Set(['BB_CONNECTION']));
-      await admin.query('UNLOCK TABLES');
+      await admin.client.query('UNLOCK TABLES');
       expect(await Promise.all(KEYS.map(read))).toEqual(rowsOf(KEYS));
     });
 

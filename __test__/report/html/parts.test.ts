@@ -5,7 +5,8 @@ import { parseHTML } from 'linkedom';
 import { describe, expect, it } from 'vitest';
 
 import { noiseFloorsOf } from '../../../src/compare/comparisons.js';
-import type { CompletedRecord, MechanismCosts } from '../../../src/records/record.js';
+import type { CompletedRecord, MechanismCosts, Side } from '../../../src/records/record.js';
+import type { CrossingShare } from '../../../src/report/crossing-share.js';
 import { loadCanvas } from '../../../src/report/html/canvas.js';
 import { linePlot } from '../../../src/report/html/line-plot.js';
 import { markup } from '../../../src/report/html/markup.js';
@@ -23,6 +24,18 @@ const canvas = await loadCanvas();
 interface Mark {
   readonly parentElement: Mark | null;
   getAttribute(name: string): string | null;
+}
+
+/** The texts of the elements that a selector finds in a picture. */
+function textsOf({ text }: { readonly text: string }, selector: string): string[] {
+  return [...parseHTML(text).document.querySelectorAll(selector)].map(({ textContent }) => textContent!);
+}
+
+/** The bars of where the time of one record goes. */
+function barsOf(record: CompletedRecord, share?: CrossingShare) {
+  const [labelOf, shareOf] = [() => 'a', () => share];
+  const { document } = parseHTML(timePlot(canvas, [record], labelOf, 'times', shareOf).text);
+  return [...document.querySelectorAll('g.rect rect')];
 }
 
 /** A mark of one colour has it at its group. */
@@ -92,17 +105,7 @@ describe('ticks', () => {
 describe('where the time goes', () => {
   it('is shown of samples that tell it, as long as they tell', () => {
     const record = completed({ side: 'napi', lane: 'row', variant: 'a', rows: 100 }, [1, 1, 1]);
-    const { document } = parseHTML(
-      timePlot(
-        canvas,
-        [record],
-        () => 'a',
-        'times',
-        () => undefined,
-      ).text,
-    );
-    const bars = [...document.querySelectorAll('g.rect rect')];
-    const widths = bars.map((bar) => [fillOf(bar), Number(bar.getAttribute('width'))] as const);
+    const widths = barsOf(record).map((bar) => [fillOf(bar), Number(bar.getAttribute('width'))] as const);
     const [encode, thread, others, decode, garbage] = widths.map(([, width]) => width);
     expect(widths.map(([fill]) => fill)).toEqual(
       ['encode', 'thread', 'others', 'decode', 'bad'].map((name) => `var(--${name})`),
@@ -122,17 +125,7 @@ describe('where the time goes', () => {
     const record = completed({ side: 'napi', lane: 'row', variant: 'a', rows: 100 }, [1, 1, 1]);
     const rust = completed({ side: 'rust', lane: 'row', variant: 'b', rows: 100 }, [1]);
     const drawn = (isOpen: boolean, part = 0.25) => {
-      const share = { part, low: part - 0.1, high: part + 0.1, isOpen, rust };
-      const { document } = parseHTML(
-        timePlot(
-          canvas,
-          [record],
-          () => 'a',
-          'times',
-          () => share,
-        ).text,
-      );
-      return [...document.querySelectorAll('g.rect rect')];
+      return barsOf(record, { part, low: part - 0.1, high: part + 0.1, isOpen, rust });
     };
     const bars = drawn(false);
     const widthOf = (bar: (typeof bars)[number] | undefined): number => Number(bar?.getAttribute('width'));
@@ -155,26 +148,10 @@ describe('where the time goes', () => {
 });
 
 describe('requests', () => {
-  const client = (
-    side: 'rust' | 'napi' | 'js',
-    variant: string,
-    connections: number,
-    batch: number,
-    seconds: number,
-  ): CompletedRecord => {
-    const lane = batch === 1 ? 'call' : 'batch';
-    const fields = {
-      family: 'kv',
-      workload: 'get',
-      engine: 'redis',
-      side,
-      lane,
-      variant,
-      operations: 1000,
-      connections,
-      batch,
-    };
-    return completed({ ...fields, id: `${side} ${variant} ${connections} ${batch}` }, around(seconds));
+  const get = { family: 'kv', workload: 'get', engine: 'redis', operations: 1000 };
+  const client = (side: Side, variant: string, connections: number, batch: number, seconds: number) => {
+    const own = { side, variant, connections, batch, lane: batch === 1 ? 'call' : 'batch' };
+    return completed({ ...get, ...own, id: `${side} ${variant} ${connections} ${batch}` }, around(seconds));
   };
   const records = [
     client('rust', 'KvClient', 32, 1, 0.5),
@@ -191,17 +168,15 @@ describe('requests', () => {
       ['get on redis: throughput against batch', '32 connections; each client at its fastest setting'],
       ['get on redis: throughput against connections', '1 per request; each client at its fastest setting'],
     ]);
-    const { document } = parseHTML(figures[0]!.picture.text);
-    const titles = [...document.querySelectorAll('g.dot title')].map(({ textContent }) => textContent!);
-    expect(titles.map((title) => title.split('\n')[0])).toEqual([
+    const { picture } = figures[0]!;
+    expect(textsOf(picture, 'g.dot title').map((title) => title.split('\n')[0])).toEqual([
       'rust KvClient 32 1',
       'rust KvClient.execute (pipeline) 32 64',
       'js ioredis, one with auto-pipelining 32 1',
       'js ioredis pipeline 32 64',
     ]);
-    expect(document.querySelectorAll('g.line path').length).toBe(2);
-    const texts = [...document.querySelectorAll('text')].map(({ textContent }) => textContent!);
-    expect(texts).toEqual(expect.arrayContaining(['rust · KvClient', 'js · ioredis', '64']));
+    expect(textsOf(picture, 'g.line path')).toHaveLength(2);
+    expect(textsOf(picture, 'text')).toEqual(expect.arrayContaining(['rust · KvClient', 'js · ioredis', '64']));
   });
 
   it('have no figure of one batch and one number of connections', () => {
@@ -232,9 +207,7 @@ describe('requests', () => {
       ({ side: 'js', name: 'ioredis', offered, p50, p99 }) as const;
     const [figure, ...others] = loadFigure(canvas, 'kv get', [step(2000, 90, 500), step(1000, 80, 300)]);
     expect(others).toEqual([]);
-    const { document } = parseHTML(figure!.picture.text);
-    const titles = [...document.querySelectorAll('g.dot title')].map(({ textContent }) => textContent);
-    expect(titles).toEqual([
+    expect(textsOf(figure!.picture, 'g.dot title')).toEqual([
       'js · ioredis\n1.00 K/s offered: p50 80 ns',
       'js · ioredis\n2.00 K/s offered: p50 90 ns',
       'js · ioredis\n1.00 K/s offered: p99 300 ns',
@@ -295,8 +268,7 @@ describe('the cost model', () => {
   it('stands next to the measured time, and says from which size on a way is cheaper', () => {
     const [beside, bySize, ...others] = modelFigures(canvas, model, []);
     expect(others).toEqual([]);
-    const cells = parseHTML(beside!.picture.text).document;
-    const titles = [...cells.querySelectorAll('g.dot title')].map(({ textContent }) => textContent);
+    const titles = textsOf(beside!.picture, 'g.dot title');
     expect(titles).toContain('copied/1000\nmeasured 200 ns, predicted 1.10 µs');
     expect(titles.length).toBe(4);
     // 0.9 µs more per call are paid by 0.99 ns less per byte.
@@ -307,9 +279,7 @@ describe('the cost model', () => {
     const crossing = { what: 'bytes', direction: 'in', rows: 0, numbers: 0, texts: 0, bytes: 100 } as const;
     const record = { ...completed({ side: 'napi', lane: 'copy', variant: 'copied' }, [1]), id: 'copied/100', crossing };
     const [, bySize] = modelFigures(canvas, model, [record]);
-    const { document } = parseHTML(bySize!.picture.text);
-    const titles = [...document.querySelectorAll('g.dot title')].map(({ textContent }) => textContent);
-    expect(titles).toEqual(['copied/100\nmeasured 200 ns']);
+    expect(textsOf(bySize!.picture, 'g.dot title')).toEqual(['copied/100\nmeasured 200 ns']);
     expect(bySize!.note).toContain('lines: predicted, dots: measured; dashed: from 910 bytes on');
   });
 });

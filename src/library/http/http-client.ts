@@ -1,5 +1,5 @@
 import { addon, type HttpOrigin } from '../../addon.js';
-import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
+import { BoundaryError, explained, invalidArgument, toBoundaryError } from '../../errors.js';
 import {
   assertNotAborted,
   readWorkOptions,
@@ -227,18 +227,15 @@ function placeOf(baseUrl: string, options: HttpClientOptions): HttpOrigin {
   checkText('the URL', baseUrl);
   const lines = headerLines(headers);
   checkText('the headers', lines);
-  try {
-    return new addon.HttpOrigin(baseUrl, {
-      connections,
-      pipelining,
-      headers: lines,
-      http2,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(maxResponseBytes === undefined ? {} : { mostBytes: maxResponseBytes }),
-      ...(tls === undefined ? {} : { tls }),
-      ...(tlsCa === undefined ? {} : { tlsCa }),
-    });
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
+  const origin = {
+    connections,
+    pipelining,
+    headers: lines,
+    http2,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(maxResponseBytes === undefined ? {} : { mostBytes: maxResponseBytes }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(tlsCa === undefined ? {} : { tlsCa }),
+  };
+  return explained(() => new addon.HttpOrigin(baseUrl, origin));
 }

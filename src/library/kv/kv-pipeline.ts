@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 
 import { addon } from '../../addon.js';
-import { invalidArgument, toBoundaryError } from '../../errors.js';
+import { explained, invalidArgument } from '../../errors.js';
 import type { WorkOptions } from '../crossing/cancellation.js';
 import { CHECKED_PIPELINE, type KvData, ownData, PIPELINE } from './kv-submission.js';
 import type { KvReplies } from './kv-values.js';
@@ -69,7 +69,7 @@ export class KvPipeline {
     const word = capitals(command);
     stateful ??= new Set(addon.kvStatefulCommands());
     if (stateful.has(word)) {
-      checkCommand(word, capitals(args[0]));
+      explained(() => addon.kvCheckCommand(word, capitals(args[0])));
       this.#isChecked = true;
     }
     this.#args.push(command, ...args);
@@ -87,14 +87,6 @@ export class KvPipeline {
     const kind = this.#isChecked ? CHECKED_PIPELINE : PIPELINE;
     this.#isChecked = false;
     return this.#execute(kind, this.#counts.splice(0), this.#args.splice(0), options);
-  }
-}
-
-function checkCommand(name: string, first: string): void {
-  try {
-    addon.kvCheckCommand(name, first);
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
   }
 }
 
