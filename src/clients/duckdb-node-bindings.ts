@@ -13,6 +13,8 @@
  * `vector_get_data` copies, so nothing that it returns depends on its chunk. `vector_get_validity` is null for a vector without nulls,
  * and asking for it costs nothing that shows.
  */
+import { isAscii } from 'node:buffer';
+
 import type * as Bindings from '@duckdb/node-bindings';
 
 import {
@@ -38,8 +40,9 @@ const { BIGINT, DOUBLE, INTEGER, VARCHAR } = library.Type;
 
 const TWO_TO_32 = 2 ** 32;
 
-/** The bytes of a text in a vector: its length, and the text itself up to 12 bytes, or 4 bytes of it and a pointer. */
+/** The bytes of a text's entry in a vector: its length, and the text itself up to 12 bytes, or 4 bytes of it and a pointer. */
 const TEXT_BYTES = 16;
+const INLINE_BYTES = 12;
 
 export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
   readonly versions = { [DUCKDB_NODE_BINDINGS]: optionalVersion(DUCKDB_NODE_BINDINGS) };
@@ -184,7 +187,7 @@ function columnOf(vector: Bindings.Vector, type: Bindings.Type, rows: number): D
   const isValid = (row: number): boolean => validity === null || library.validity_row_is_valid(validity, row);
   if (type === VARCHAR) {
     const bytes = library.vector_get_data(vector, rows * TEXT_BYTES) as Buffer;
-    return Array.from({ length: rows }, (_, row) => (isValid(row) ? textAt(bytes, row * TEXT_BYTES) : null));
+    return textsOf(bytes, rows, isValid);
   }
   const values = numbersOf(vector, type, rows);
   return validity === null
@@ -198,11 +201,39 @@ function numbersOf(vector: Bindings.Vector, type: Bindings.Type, rows: number): 
   return new Values(buffer as ArrayBuffer, byteOffset, rows);
 }
 
-function textAt(bytes: Buffer, start: number): string {
-  const length = bytes.readUInt32LE(start);
-  if (length <= 12) return bytes.toString('utf8', start + 4, start + 4 + length);
-  const pointer = bytes.byteOffset + start + 8;
-  return (library.get_data_from_pointer(bytes.buffer as ArrayBuffer, pointer, length) as Buffer).toString();
+/** The texts of a vector, from the bytes of its entries. Texts outside of it that follow one another in memory are copied together. */
+function textsOf(bytes: Buffer, rows: number, isValid: (row: number) => boolean): (string | null)[] {
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, (rows * TEXT_BYTES) / 4);
+  const lengthOf = (row: number): number => words[4 * row] as number;
+  const isOutside = (row: number): boolean => row < rows && lengthOf(row) > INLINE_BYTES && isValid(row);
+  const inline = decoderOf(bytes);
+  const texts: (string | null)[] = [];
+  for (let row = 0; row < rows;) {
+    const start = row * TEXT_BYTES + 4;
+    if (!isOutside(row)) {
+      texts.push(isValid(row) ? inline(start, start + lengthOf(row)) : null);
+      row += 1;
+      continue;
+    }
+    const low = words[4 * row + 2] as number;
+    const high = words[4 * row + 3];
+    let [end, length] = [row, 0];
+    while (isOutside(end) && words[4 * end + 2] === low + length && words[4 * end + 3] === high) {
+      length += lengthOf(end);
+      end += 1;
+    }
+    const pointer = bytes.byteOffset + start + 4;
+    const decode = decoderOf(library.get_data_from_pointer(bytes.buffer as ArrayBuffer, pointer, length) as Buffer);
+    for (let at = 0; row < end; row += 1) texts.push(decode(at, (at += lengthOf(row))));
+  }
+  return texts;
+}
+
+/** A decoder of parts of some bytes, which decodes bytes of ASCII together, and cuts the text. */
+function decoderOf(bytes: Buffer): (start: number, end: number) => string {
+  if (!isAscii(bytes)) return (start, end) => bytes.toString('utf8', start, end);
+  const text = bytes.toString('latin1');
+  return (start, end) => text.slice(start, end);
 }
 
 type ObjectMaker = (columns: readonly DuckDbColumn[], rows: number, into: DuckDbObject[]) => void;
