@@ -134,7 +134,9 @@ describe.each(duckDbClients)('$name', ({ open, rowsOf }) => {
       const query = `SELECT CASE WHEN i % 13 = 0 THEN NULL WHEN i % 7 = 0 THEN 'ä ' || i
         WHEN i % 1000 > 500 THEN 'a text of the number ' || i ELSE 'über die Zahl ' || i END AS t FROM range(5000) AS r(i)`;
       for (const isWhole of [true, false]) expect(await columnsOf(client, query, isWhole)).toEqual([texts]);
-      expect(await client.objects(query)).toEqual(texts.map((t) => ({ t })));
+      for (const areTexts of [true, false]) {
+        expect(await client.objects(query, areTexts)).toEqual(texts.map((t) => ({ t })));
+      }
     }));
 
   it('reads results without rows', () =>

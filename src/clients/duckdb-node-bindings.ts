@@ -8,7 +8,9 @@
  * into a chunk that is used again, into new chunks. Objects out: chunks of a materialized result pushed to an array, set in an
  * array of the final length, chunks of a streamed result. Columns of a whole table: a streamed result whose next chunk is fetched
  * while one is read, without that, a materialized result by `result_get_chunk`, by `fetch_chunk`. Columns of a filter: a materialized
- * result comes first, since streamed chunks have only the few rows that are left of a chunk of the table.
+ * result comes first, since streamed chunks have only the few rows that are left of a chunk of the table. Objects and columns of texts:
+ * a streamed result, a materialized one. In each: long texts that follow one another in memory copied together and cut, then a
+ * `get_data_from_pointer` per text with any decoder.
  *
  * `vector_get_data` copies, so nothing that it returns depends on its chunk. `vector_get_validity` is null for a vector without nulls,
  * and asking for it costs nothing that shows.
@@ -105,19 +107,21 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
     };
   }
 
-  async objects(sql: string): Promise<DuckDbObject[]> {
-    const result = await library.query(this.#connection, sql);
+  async objects(sql: string, areTexts = false): Promise<DuckDbObject[]> {
+    const pending = areTexts ? this.#stream(sql) : library.query(this.#connection, sql);
+    const result = await pending;
     const names = Array.from({ length: library.column_count(result) }, (_, column) =>
       library.column_name(result, column),
     );
     const makeObjects = objectMaker(names);
     const objects: DuckDbObject[] = [];
-    for (const columns of this.#chunksOf(result)) makeObjects(columns, columns[0]!.length, objects);
+    const chunks = areTexts ? this.#streamed(pending) : this.#chunksOf(result);
+    for await (const columns of chunks) makeObjects(columns, columns[0]!.length, objects);
     return objects;
   }
 
   columns(sql: string, isWhole: boolean): AsyncGenerator<readonly DuckDbColumn[]> {
-    return isWhole ? this.#streamed(sql) : this.#materialized(sql);
+    return isWhole ? this.#streamed(this.#stream(sql)) : this.#materialized(sql);
   }
 
   close(): void {
@@ -144,8 +148,13 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
     };
   }
 
-  async *#streamed(sql: string): AsyncGenerator<readonly DuckDbColumn[]> {
-    const result = await library.execute_prepared_streaming(await library.prepare(this.#connection, sql));
+  async #stream(sql: string): Promise<Bindings.Result> {
+    return library.execute_prepared_streaming(await library.prepare(this.#connection, sql));
+  }
+
+  /** The columns of a streamed result, chunk by chunk. */
+  async *#streamed(pending: Promise<Bindings.Result>): AsyncGenerator<readonly DuckDbColumn[]> {
+    const result = await pending;
     const types = typesOf(result);
     let next = library.fetch_chunk(result);
     for (;;) {

@@ -54,11 +54,12 @@ function duckDbTables<Row>(client: DuckDbClient<Row>, makeRows: MakeRows<Row>): 
     reader: (table, { workload, lane }) => {
       const sql = queryOf(workload, table);
       const { columns } = workloadEntry(workload);
-      const isWhole = workload === 'query.full_scan';
+      const areTexts = hasTexts(columns);
+      const isWhole = areTexts || workload === 'query.full_scan';
       if (lane === 'objects') {
         return {
-          sum: async () => sumResult(await client.objects(sql), columns),
-          check: async (check) => check.addRows(await client.objects(sql)),
+          sum: async () => sumResult(await client.objects(sql, areTexts), columns),
+          check: async (check) => check.addRows(await client.objects(sql, areTexts)),
         };
       }
       return {
