@@ -120,6 +120,25 @@ describe.each(duckDbClients)('$name', ({ open, rowsOf }) => {
       expect(await client.objects(query)).toEqual(i.map((value, row) => ({ i: value, t: t[row] })));
     }));
 
+  it('reads texts of several chunks, some of them nulls or not of ASCII', () =>
+    withClient(async (client) => {
+      const texts = Array.from({ length: 5000 }, (_, i) =>
+        i % 13 === 0
+          ? null
+          : i % 7 === 0
+            ? `ä ${i}`
+            : i % 1000 > 500
+              ? `a text of the number ${i}`
+              : `über die Zahl ${i}`,
+      );
+      const query = `SELECT CASE WHEN i % 13 = 0 THEN NULL WHEN i % 7 = 0 THEN 'ä ' || i
+        WHEN i % 1000 > 500 THEN 'a text of the number ' || i ELSE 'über die Zahl ' || i END AS t FROM range(5000) AS r(i)`;
+      for (const isWhole of [true, false]) expect(await columnsOf(client, query, isWhole)).toEqual([texts]);
+      for (const areTexts of [true, false]) {
+        expect(await client.objects(query, areTexts)).toEqual(texts.map((t) => ({ t })));
+      }
+    }));
+
   it('reads results without rows', () =>
     withClient(async (client) => {
       expect(await client.objects(sql)).toEqual([]);

@@ -8,11 +8,15 @@
  * into a chunk that is used again, into new chunks. Objects out: chunks of a materialized result pushed to an array, set in an
  * array of the final length, chunks of a streamed result. Columns of a whole table: a streamed result whose next chunk is fetched
  * while one is read, without that, a materialized result by `result_get_chunk`, by `fetch_chunk`. Columns of a filter: a materialized
- * result comes first, since streamed chunks have only the few rows that are left of a chunk of the table.
+ * result comes first, since streamed chunks have only the few rows that are left of a chunk of the table. Objects and columns of texts:
+ * a streamed result, a materialized one. In each: long texts that follow one another in memory copied together and cut, then a
+ * `get_data_from_pointer` per text with any decoder.
  *
  * `vector_get_data` copies, so nothing that it returns depends on its chunk. `vector_get_validity` is null for a vector without nulls,
  * and asking for it costs nothing that shows.
  */
+import { isAscii } from 'node:buffer';
+
 import type * as Bindings from '@duckdb/node-bindings';
 
 import {
@@ -38,8 +42,9 @@ const { BIGINT, DOUBLE, INTEGER, VARCHAR } = library.Type;
 
 const TWO_TO_32 = 2 ** 32;
 
-/** The bytes of a text in a vector: its length, and the text itself up to 12 bytes, or 4 bytes of it and a pointer. */
+/** The bytes of a text's entry in a vector: its length, and the text itself up to 12 bytes, or 4 bytes of it and a pointer. */
 const TEXT_BYTES = 16;
+const INLINE_BYTES = 12;
 
 export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
   readonly versions = { [DUCKDB_NODE_BINDINGS]: optionalVersion(DUCKDB_NODE_BINDINGS) };
@@ -102,19 +107,21 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
     };
   }
 
-  async objects(sql: string): Promise<DuckDbObject[]> {
-    const result = await library.query(this.#connection, sql);
+  async objects(sql: string, areTexts = false): Promise<DuckDbObject[]> {
+    const pending = areTexts ? this.#stream(sql) : library.query(this.#connection, sql);
+    const result = await pending;
     const names = Array.from({ length: library.column_count(result) }, (_, column) =>
       library.column_name(result, column),
     );
     const makeObjects = objectMaker(names);
     const objects: DuckDbObject[] = [];
-    for (const columns of this.#chunksOf(result)) makeObjects(columns, columns[0]!.length, objects);
+    const chunks = areTexts ? this.#streamed(pending) : this.#chunksOf(result);
+    for await (const columns of chunks) makeObjects(columns, columns[0]!.length, objects);
     return objects;
   }
 
   columns(sql: string, isWhole: boolean): AsyncGenerator<readonly DuckDbColumn[]> {
-    return isWhole ? this.#streamed(sql) : this.#materialized(sql);
+    return isWhole ? this.#streamed(this.#stream(sql)) : this.#materialized(sql);
   }
 
   close(): void {
@@ -141,8 +148,13 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
     };
   }
 
-  async *#streamed(sql: string): AsyncGenerator<readonly DuckDbColumn[]> {
-    const result = await library.execute_prepared_streaming(await library.prepare(this.#connection, sql));
+  async #stream(sql: string): Promise<Bindings.Result> {
+    return library.execute_prepared_streaming(await library.prepare(this.#connection, sql));
+  }
+
+  /** The columns of a streamed result, chunk by chunk. */
+  async *#streamed(pending: Promise<Bindings.Result>): AsyncGenerator<readonly DuckDbColumn[]> {
+    const result = await pending;
     const types = typesOf(result);
     let next = library.fetch_chunk(result);
     for (;;) {
@@ -184,7 +196,7 @@ function columnOf(vector: Bindings.Vector, type: Bindings.Type, rows: number): D
   const isValid = (row: number): boolean => validity === null || library.validity_row_is_valid(validity, row);
   if (type === VARCHAR) {
     const bytes = library.vector_get_data(vector, rows * TEXT_BYTES) as Buffer;
-    return Array.from({ length: rows }, (_, row) => (isValid(row) ? textAt(bytes, row * TEXT_BYTES) : null));
+    return textsOf(bytes, rows, isValid);
   }
   const values = numbersOf(vector, type, rows);
   return validity === null
@@ -198,11 +210,39 @@ function numbersOf(vector: Bindings.Vector, type: Bindings.Type, rows: number): 
   return new Values(buffer as ArrayBuffer, byteOffset, rows);
 }
 
-function textAt(bytes: Buffer, start: number): string {
-  const length = bytes.readUInt32LE(start);
-  if (length <= 12) return bytes.toString('utf8', start + 4, start + 4 + length);
-  const pointer = bytes.byteOffset + start + 8;
-  return (library.get_data_from_pointer(bytes.buffer as ArrayBuffer, pointer, length) as Buffer).toString();
+/** The texts of a vector, from the bytes of its entries. Texts outside of it that follow one another in memory are copied together. */
+function textsOf(bytes: Buffer, rows: number, isValid: (row: number) => boolean): (string | null)[] {
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, (rows * TEXT_BYTES) / 4);
+  const lengthOf = (row: number): number => words[4 * row] as number;
+  const isOutside = (row: number): boolean => row < rows && lengthOf(row) > INLINE_BYTES && isValid(row);
+  const inline = decoderOf(bytes);
+  const texts: (string | null)[] = [];
+  for (let row = 0; row < rows;) {
+    const start = row * TEXT_BYTES + 4;
+    if (!isOutside(row)) {
+      texts.push(isValid(row) ? inline(start, start + lengthOf(row)) : null);
+      row += 1;
+      continue;
+    }
+    const low = words[4 * row + 2] as number;
+    const high = words[4 * row + 3];
+    let [end, length] = [row, 0];
+    while (isOutside(end) && words[4 * end + 2] === low + length && words[4 * end + 3] === high) {
+      length += lengthOf(end);
+      end += 1;
+    }
+    const pointer = bytes.byteOffset + start + 4;
+    const decode = decoderOf(library.get_data_from_pointer(bytes.buffer as ArrayBuffer, pointer, length) as Buffer);
+    for (let at = 0; row < end; row += 1) texts.push(decode(at, (at += lengthOf(row))));
+  }
+  return texts;
+}
+
+/** A decoder of parts of some bytes, which decodes bytes of ASCII together, and cuts the text. */
+function decoderOf(bytes: Buffer): (start: number, end: number) => string {
+  if (!isAscii(bytes)) return (start, end) => bytes.toString('utf8', start, end);
+  const text = bytes.toString('latin1');
+  return (start, end) => text.slice(start, end);
 }
 
 type ObjectMaker = (columns: readonly DuckDbColumn[], rows: number, into: DuckDbObject[]) => void;

@@ -10,8 +10,11 @@ import {
   expectedAll,
   expectedFiltered,
   expectedOf,
+  expectedTexts,
+  textsOf,
 } from '../../../src/families/measurements/closed-forms.js';
 import { aggregate, filter, scan } from '../../../src/families/measurements/column-loops.js';
+import { sumTextObjects } from '../../../src/families/measurements/object-sums.js';
 import { ColumnBatch, newColumns, splitRows } from '../../../src/families/measurements/rows.js';
 
 interface Case {
@@ -44,6 +47,8 @@ describe('closed forms', () => {
           verifyChecksum(scan(batches), expectedAll(range));
           verifyChecksum(filter(batches, 5), expectedFiltered(range));
           verifyChecksum(aggregate(batches, 10), expectedAggregation(range));
+          const texts = Array.from({ length: range.rows }, (_, row) => textsOf(range.start + row));
+          verifyChecksum(sumTextObjects(texts), expectedTexts(range));
         }).not.toThrow();
       }),
     );

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
+import { textsOf } from '../../../src/families/measurements/closed-forms.js';
 import { engineLanes, matrix } from '../../../src/families/measurements/matrix.js';
 import { planMeasurements } from '../../../src/families/measurements/plan.js';
 import { folderOfSuite } from '../../temporary-folder.js';
@@ -59,6 +60,9 @@ describe('the plan of the family', () => {
     };
     expect(counted('query.aggregation/objects/napi/embedded/async/w2')).toEqual({ queries: 2 });
     expect(counted('query.filtered/objects/napi/embedded/async/w1')).toEqual({ bytes: 24_000_000 });
+    const { sensor, measurement } = textsOf(499_999);
+    const bytes = 500_000 * (sensor.length + measurement.length);
+    expect(counted('query.texts/cursor/napi/embedded/async/w1')).toEqual({ bytes });
   });
 
   it('gives an engine of its own limits the lanes that it can do, within them', () => {
@@ -131,14 +135,16 @@ describe('the plan of the family', () => {
     expect(ofNode.map(({ cell }) => cell.id)).toEqual([]);
   });
 
-  it('names a lane in Rust for every cell of Node', () => {
+  it('names a lane in Rust for every cell of Node that reads no texts', () => {
     const planned = planMeasurements({ rows: 1000, workers: 2 });
     const rust = new Set(
       planned.filter(({ cell }) => cell.side === 'rust').map(({ cell }) => `${cell.workload} ${cell.lane}`),
     );
-    for (const { cell, rustLane } of planned.filter((each) => each.cell.side !== 'rust')) {
+    const isOfTexts = ({ cell }: { cell: { workload: string } }): boolean => cell.workload === 'query.texts';
+    for (const { cell, rustLane } of planned.filter((each) => each.cell.side !== 'rust' && !isOfTexts(each))) {
       expect(rust).toContain(`${cell.workload} ${rustLane}`);
     }
+    expect(planned.filter((each) => isOfTexts(each) && each.rustLane !== undefined)).toEqual([]);
   });
 });
 
@@ -168,8 +174,9 @@ describe('the transports of an engine', () => {
   });
 
   it('are interleaved, with all sides and lanes of a workload', () => {
+    const workloads = Object.keys(matrix.workloads).filter((workload) => workload !== 'query.texts');
     expect(new Set(hyperCells().map(({ cell, group }) => `${cell.workload} ${group}`))).toEqual(
-      new Set(Object.keys(matrix.workloads).map((workload) => `${workload} ${workload}|hyper`)),
+      new Set(workloads.map((workload) => `${workload} ${workload}|hyper`)),
     );
   });
 

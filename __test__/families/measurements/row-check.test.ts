@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { connect } from '../../../src/library/engine/connection.js';
 import { RowInserter } from '../../../src/library/engine/row-inserter.js';
-import { groupsOf } from '../../../src/families/measurements/closed-forms.js';
+import { groupsOf, textsOf } from '../../../src/families/measurements/closed-forms.js';
 import { measurementsFamily } from '../../../src/families/measurements/family.js';
 import { measurementsTable } from '../../../src/families/measurements/lane.js';
 import { planMeasurements } from '../../../src/families/measurements/plan.js';
@@ -77,6 +77,25 @@ describe('the check of rows', () => {
     const aggregated = (row: object) => () => rowCheckOf('query.aggregation', { start: 0, rows: 1 }).addRows([row]);
     expect(aggregated(group!)).not.toThrow();
     for (const name of ['avg', 'min', 'max']) expect(aggregated({ ...group, [name]: null })).toThrow('should be');
+  });
+
+  it('compares texts row by row', () => {
+    const rows = Array.from({ length: 20 }, (_, row) => textsOf(row + 5));
+    const checked = (some: object[]) => () => {
+      const check = rowCheckOf('query.texts', { start: 5, rows: 20 });
+      check.addRows(some);
+      check.finish();
+    };
+    expect(checked(rows.toReversed())).not.toThrow();
+    const [first, second, ...others] = rows;
+    const exchanged = [{ ...first, sensor: second!.sensor }, { ...second, sensor: first!.sensor }, ...others];
+    expect(checked(exchanged)).toThrow('should be the row (sensor sensor 5, measurement measurement 1000000005)');
+    for (const measurement of [null, '', 'measurement 1000000005 ']) {
+      expect(checked([{ ...first, measurement }])).toThrow('should be');
+    }
+    expect(checked([textsOf(4)])).toThrow('should not be among the rows');
+    expect(checked([first!, first!])).toThrow('came twice');
+    expect(checked(others)).toThrow('2 rows are missing');
   });
 
   it('compares aggregates sensor by sensor', () => {

@@ -148,7 +148,8 @@ mod tests {
     #[test]
     fn every_workload_of_the_matrix_is_known() {
         let family = matrix().unwrap();
-        for name in family.workloads.keys() {
+        // Texts are read in Node alone.
+        for name in family.workloads.keys().filter(|name| *name != "query.texts") {
             let workload: Workload = serde_json::from_value(name.as_str().into()).unwrap();
             assert!(family.lanes.iter().any(|lane| lane.workloads.contains(&workload)), "{name}");
         }

@@ -7,6 +7,29 @@ import type { Checksum } from '../../records/record.js';
 /** The float columns of this family's tables and results. */
 export const FLOAT_COLUMNS: ReadonlySet<string> = new Set(['value', 'avg', 'min', 'max']);
 
+/** A row of `query.texts`. */
+export interface TextRow {
+  readonly sensor: string;
+  readonly measurement: string;
+}
+
+/** Whether the columns of a workload are texts. */
+export function hasTexts(columns: readonly string[]): boolean {
+  return columns.includes('measurement');
+}
+
+/** The part of a text in a checksum: its length and the code of its last character, which can't be told without reading it. */
+export function sumOfText(text: string): number {
+  return text.length + text.charCodeAt(text.length - 1);
+}
+
+/** The sum of the parts of texts. */
+export function sumTexts(texts: readonly string[]): number {
+  let sum = 0;
+  for (const text of texts) sum += sumOfText(text);
+  return sum;
+}
+
 /**
  * The rows that a loop may add as numbers before it carries: this many values below 2^42 sum to less than 2^53, and ids are below
  * 2^31.

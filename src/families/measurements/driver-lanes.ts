@@ -1,4 +1,5 @@
 import { userClientOf } from '../user-client.js';
+import { hasTexts } from './checksum.js';
 import { type EngineLane, engineLanes, matrix } from './matrix.js';
 
 /** The lanes that an engine of the user's may have, by their directions, with the method of the driver for each. */
@@ -23,7 +24,11 @@ export function lanesOfUser(given: string): DriverLane[] {
     ...Object.keys(matrix.engines),
   ]);
   return Object.entries(DRIVER_LANES).flatMap(([direction, methods]) => {
-    const workloads = Object.keys(matrix.workloads).filter((key) => matrix.workloads[key]!.direction === direction);
+    // A driver is compared with Rust, which reads no texts.
+    const workloads = Object.keys(matrix.workloads).filter((key) => {
+      const entry = matrix.workloads[key]!;
+      return entry.direction === direction && !hasTexts(entry.columns);
+    });
     return Object.keys(methods).map((lane): DriverLane => ({
       side,
       lane,

@@ -5,7 +5,7 @@
 import type { DuckDbClient, DuckDbColumn, DuckDbWriter } from '../../clients/duckdb-client.js';
 import type { Checksum } from '../../records/record.js';
 import type { CellOpener } from './cell-opener.js';
-import { ColumnSums } from './checksum.js';
+import { ColumnSums, hasTexts, sumTexts } from './checksum.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumResult } from './object-sums.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
@@ -54,11 +54,12 @@ function duckDbTables<Row>(client: DuckDbClient<Row>, makeRows: MakeRows<Row>): 
     reader: (table, { workload, lane }) => {
       const sql = queryOf(workload, table);
       const { columns } = workloadEntry(workload);
-      const isWhole = workload === 'query.full_scan';
+      const areTexts = hasTexts(columns);
+      const isWhole = areTexts || workload === 'query.full_scan';
       if (lane === 'objects') {
         return {
-          sum: async () => sumResult(await client.objects(sql), columns),
-          check: async (check) => check.addRows(await client.objects(sql)),
+          sum: async () => sumResult(await client.objects(sql, areTexts), columns),
+          check: async (check) => check.addRows(await client.objects(sql, areTexts)),
         };
       }
       return {
@@ -89,10 +90,12 @@ function addPiece<Piece>(writer: DuckDbWriter<Piece>, make: (part: RowRange) => 
 
 async function sumChunks(chunks: AsyncIterable<readonly DuckDbColumn[]>, names: readonly string[]): Promise<Checksum> {
   const sums = new ColumnSums(names);
+  const areTexts = hasTexts(names);
   for await (const columns of chunks) {
     sums.addRows(columns[0]!.length);
     columns.forEach((column, position) => {
       if (ArrayBuffer.isView(column)) sums.addColumn(position, column);
+      else if (areTexts) sums.addSum(position, sumTexts(column as readonly string[]));
       else sums.addSum(position, typeof column[0] === 'bigint' ? sumBigInts(column) : sumNumbers(column));
     });
   }

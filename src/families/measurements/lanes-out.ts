@@ -12,11 +12,21 @@
  */
 import type { Checksum } from '../../records/record.js';
 import { executeQueryNaive } from '../../library/engine/naive.js';
+import type { Connection } from '../../library/engine/connection.js';
 import type { RowCursor } from '../../library/engine/row-cursor.js';
-import { BLOCK_ROWS, ColumnSums, type ColumnValues, MeasurementSums } from './checksum.js';
-import type { Lane } from './lane.js';
+import {
+  BLOCK_ROWS,
+  ColumnSums,
+  type ColumnValues,
+  MeasurementSums,
+  type TextRow,
+  hasTexts,
+  mergeChecksums,
+  sumTexts,
+} from './checksum.js';
+import type { Lane, LaneRun } from './lane.js';
 import { queryOf, workloadEntry } from './matrix.js';
-import { sumObjects } from './object-sums.js';
+import { sumObjects, sumTextObjects } from './object-sums.js';
 
 /** A row of `query.full_scan` and `query.filtered`, as this package's readers make it. */
 interface Row {
@@ -46,11 +56,12 @@ export const naiveObjects: Lane = (connection, { workload, table }) => {
 export const objects: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   const { columns } = workloadEntry(workload);
-  const isAggregation = !columns.includes('id');
+  const sum = (
+    hasTexts(columns) ? sumTextObjects : columns.includes('id') ? sumRows : (rows) => sumObjects(rows, columns)
+  ) as (rows: readonly object[]) => Checksum;
   return async (clock, signal) => {
     clock.start();
-    const rows = await connection.executeQuery(sql, { signal });
-    const checksum = isAggregation ? sumObjects(rows, columns) : sumRows(rows as unknown as Row[]);
+    const checksum = sum(await connection.executeQuery(sql, { signal }));
     clock.stop();
     return checksum;
   };
@@ -141,6 +152,8 @@ export const chunks: Lane = (connection, { workload, table }) => {
 /** Reads by `for await (const rows of executeQueryStream(...).cursor())`: one accessor a batch, which moves from row to row. */
 export const cursor: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
+  const { columns } = workloadEntry(workload);
+  if (hasTexts(columns)) return textCursor(connection, sql, columns);
   return async (clock, signal) => {
     const sums = new MeasurementSums();
     clock.start();
@@ -150,16 +163,37 @@ export const cursor: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** Reads by `for await (const chunk of executeQueryColumnar(...))`: each column's typed array, then the chunk is released. */
+/** The lane `cursor` of texts, each made by its getter. */
+function textCursor(connection: Connection, sql: string, columns: readonly string[]): LaneRun {
+  return async (clock, signal) => {
+    const parts: Checksum[] = [];
+    clock.start();
+    for await (const rows of connection.executeQueryStream<TextRow>(sql, { signal }).cursor()) {
+      parts.push(sumTextObjects(rows));
+    }
+    const checksum = mergeChecksums(parts, columns);
+    clock.stop();
+    return checksum;
+  };
+}
+
+/**
+ * Reads by `for await (const chunk of executeQueryColumnar(...))`: each column's typed array, or its texts as an array, then the
+ * chunk is released.
+ */
 export const columnar: Lane = (connection, { workload, table, readAhead, batchRows }) => {
   const sql = queryOf(workload, table);
   const { columns } = workloadEntry(workload);
+  const areTexts = hasTexts(columns);
   return async (clock, signal) => {
     const sums = new ColumnSums(columns);
     clock.start();
     for await (const chunk of connection.executeQueryColumnar(sql, { signal, readAhead, batchRows })) {
       sums.addRows(chunk.rowCount);
-      columns.forEach((name, position) => sums.addColumn(position, chunk.column(name) as ColumnValues));
+      columns.forEach((name, position) => {
+        if (areTexts) sums.addSum(position, sumTexts(chunk.values(name) as string[]));
+        else sums.addColumn(position, chunk.column(name) as ColumnValues);
+      });
       chunk.release();
     }
     clock.stop();

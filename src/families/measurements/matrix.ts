@@ -49,17 +49,19 @@ export interface WorkloadEntry {
   readonly columns: readonly string[];
   /** The sensor whose rows the query selects; absent if it selects none. */
   readonly filteredSensor?: number;
+  /** The size of a row of the result in bytes; absent: the size of a row of the table. */
+  readonly bytesPerRow?: number;
 }
 
 /** One way to move the rows, with the cells in which it occurs. */
 interface LaneEntry {
   readonly side: Side;
   readonly lane: string;
-  /** The lane of the `rust` side that this one is compared with; absent on the `rust` side. */
+  /** The lane of the `rust` side that this one is compared with; absent on the `rust` side, and if it has none for the workload. */
   readonly rustLane?: string;
   readonly variant: string;
   readonly workloads: readonly string[];
-  /** The engine of a lane with a client of its own; absent: every engine that can do what the lane needs. */
+  /** The engine of a lane of one engine, as each client is; absent: every engine that can do what the lane needs. */
   readonly engine?: string;
   readonly needs?: readonly Capability[];
   readonly form?: Form;

@@ -1,9 +1,10 @@
 import type { Checksum } from '../../records/record.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
-import { BLOCK_ROWS, FLOAT_COLUMNS, MeasurementSums } from './checksum.js';
+import { BLOCK_ROWS, FLOAT_COLUMNS, MeasurementSums, type TextRow, hasTexts, sumOfText } from './checksum.js';
 
 /** The checksum of the row objects that a JavaScript library made of a query's result. */
 export function sumResult(objects: readonly object[], columns: readonly string[]): Checksum {
+  if (hasTexts(columns)) return sumTextObjects(objects as readonly TextRow[]);
   return columns.includes('id')
     ? sumMeasurementObjects(objects as readonly MeasurementObject[])
     : sumObjects(objects, columns);
@@ -38,4 +39,17 @@ export function sumMeasurementObjects(rows: readonly MeasurementObject[]): Check
     sums.add(end - start, id, sensorId, value, timestamp);
   }
   return sums.checksum;
+}
+
+/** The checksum of row objects of texts. */
+export function sumTextObjects(rows: Iterable<TextRow>): Checksum {
+  let count = 0;
+  let sensor = 0;
+  let measurement = 0;
+  for (const row of rows) {
+    count += 1;
+    sensor += sumOfText(row.sensor);
+    measurement += sumOfText(row.measurement);
+  }
+  return { rows: count, sums: { sensor: `${sensor}`, measurement: `${measurement}` } };
 }

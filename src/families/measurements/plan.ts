@@ -81,6 +81,7 @@ interface Dimensions extends Required<Pick<Cell, 'workload' | 'flavor' | 'worker
 function plannedCell(lane: DriverLane, dimensions: Dimensions, skip: string | undefined): PlannedMeasurement {
   const { workload, transport, flavor, workers, rows } = dimensions;
   const { side, engine, client, module, rustLane } = lane;
+  const { ratedBy, bytesPerRow = matrix.bytesPerRow } = workloadEntry(workload);
   const tableRows = tableRowsOf(lane, { workload, rows });
   const cellRows = expectedOf(workload, splitRows(tableRows, workers)).rows;
   const place = [...new Set([engine, transport, client])].filter((part) => part !== undefined);
@@ -98,9 +99,7 @@ function plannedCell(lane: DriverLane, dimensions: Dimensions, skip: string | un
       workers,
       rows: cellRows,
       // Each worker queries a table of its own.
-      ...(workloadEntry(workload).ratedBy === 'queries'
-        ? { queries: workers }
-        : { bytes: cellRows * matrix.bytesPerRow }),
+      ...(ratedBy === 'queries' ? { queries: workers } : { bytes: cellRows * bytesPerRow }),
     },
     tableRows,
     group: groupOf(workload, engine),

@@ -5,7 +5,8 @@
  * the same sums. This check sees both: each value must be its row's own, and each row must come once.
  */
 import { checksumMismatch } from '../../errors.js';
-import { type SensorGroup, groupsOf } from './closed-forms.js';
+import { type TextRow, hasTexts } from './checksum.js';
+import { type SensorGroup, groupsOf, idOfText, textsOf } from './closed-forms.js';
 import { matrix, workloadEntry } from './matrix.js';
 import type { RowRange } from './rows.js';
 
@@ -36,6 +37,7 @@ export interface RowCheck {
 /** The check of a workload's rows over the table of a range. */
 export function rowCheckOf(workload: string, range: RowRange): RowCheck {
   const { columns, filteredSensor } = workloadEntry(workload);
+  if (hasTexts(columns)) return new TextCheck(range);
   return columns.includes('id') ? new MeasurementCheck(range, filteredSensor) : new GroupCheck(range, columns);
 }
 
@@ -72,23 +74,50 @@ class MeasurementCheck implements RowCheck {
   }
 
   #add(row: Row): void {
-    const { sensors, valueStep, timestampStart, timestampStep } = matrix;
     const { id, sensor_id: sensorId, value, timestamp } = row;
     const place = id - this.#range.start;
-    const sensor = id % sensors;
+    const sensor = id % matrix.sensors;
     if (!isNumber(id) || this.#seen[place] === undefined || (this.#sensor !== undefined && sensor !== this.#sensor)) {
       throw checksumMismatch(`${shown(row)} should not be among the rows`);
     }
-    const time = timestampStart + id * timestampStep;
-    const isNear = isNumber(value) && Math.abs(value - id * valueStep) <= TEXT_TOLERANCE * value;
-    if (sensorId !== sensor || !isNear || Number(timestamp) !== time) {
-      throw checksumMismatch(
-        `${shown(row)} should be ${shown({ id, sensor_id: sensor, value: id * valueStep, timestamp: time })}`,
-      );
+    const expected = measurementOf(id);
+    const isNear = isNumber(value) && Math.abs(value - expected.value) <= TEXT_TOLERANCE * value;
+    if (sensorId !== sensor || !isNear || Number(timestamp) !== expected.timestamp) {
+      throw checksumMismatch(`${shown(row)} should be ${shown(expected)}`);
     }
     if (this.#seen[place] === 1) throw checksumMismatch(`${shown(row)} came twice`);
     this.#seen[place] = 1;
     this.#missing -= 1;
+  }
+}
+
+/** The check of rows of texts: each must be what its id says, and each id of the range must come once. */
+class TextCheck implements RowCheck {
+  readonly #ids: RowCheck;
+
+  constructor(range: RowRange) {
+    this.#ids = new MeasurementCheck(range, undefined);
+  }
+
+  addRows(rows: Iterable<object>): void {
+    for (const row of rows) this.#add(row as TextRow);
+  }
+
+  addColumns(rows: number, [sensor, measurement]: readonly Column[]): void {
+    for (let at = 0; at < rows; at += 1) this.#add({ sensor: sensor![at], measurement: measurement![at] } as TextRow);
+  }
+
+  finish(): void {
+    this.#ids.finish();
+  }
+
+  #add(row: TextRow): void {
+    const id = idOfText(String(row.measurement));
+    const expected = textsOf(id);
+    if (row.sensor !== expected.sensor || row.measurement !== expected.measurement) {
+      throw checksumMismatch(`${shown(row)} should be ${shown(expected)}`);
+    }
+    this.#ids.addRows([measurementOf(id)]);
   }
 }
 
@@ -130,6 +159,12 @@ class GroupCheck implements RowCheck {
     if (!isExact || !isNear) throw checksumMismatch(`${shown(row)} should be ${shown(expected)}`);
     this.#left.delete(sensor);
   }
+}
+
+/** The row of an id. */
+function measurementOf(id: number): Row {
+  const { sensors, valueStep, timestampStart, timestampStep } = matrix;
+  return { id, sensor_id: id % sensors, value: id * valueStep, timestamp: timestampStart + id * timestampStep };
 }
 
 /** Whether a value is a number at run time, regardless of its type: a null counts as zero in a calculation. */

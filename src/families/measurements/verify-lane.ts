@@ -1,6 +1,7 @@
 /** The exact check of what the lanes of the addon read and store. It has loops of its own, so that it shapes no lane's code. */
 import type { Connection } from '../../library/engine/connection.js';
 import { executeQueryNaive } from '../../library/engine/naive.js';
+import { hasTexts } from './checksum.js';
 import type { LaneTask } from './lane.js';
 import { queryOf, workloadEntry } from './matrix.js';
 import { ARROW_IPC } from './packages.js';
@@ -19,7 +20,7 @@ const columnar: Read = async (connection, sql, check, columns, options) => {
   for await (const chunk of connection.executeQueryColumnar(sql, options)) {
     check.addColumns(
       chunk.rowCount,
-      columns.map((name) => chunk.column(name) as Float64Array),
+      columns.map((name) => (hasTexts(columns) ? chunk.values(name) : (chunk.column(name) as Float64Array))),
     );
     chunk.release();
   }
