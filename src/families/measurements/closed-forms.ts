@@ -20,14 +20,9 @@ export function expectedOf(workload: string, ranges: readonly RowRange[]): Check
 
 /** The checksum of all rows, for `insert.bulk` and `query.full_scan`. */
 export function expectedAll(range: RowRange): Checksum {
-  return expectedRows({ first: BigInt(range.start), count: BigInt(range.rows), step: 1n }, sumOfSensors(range));
-}
-
-/** The sum of the sensors of a range. */
-function sumOfSensors(range: RowRange): bigint {
   let sensors = 0n;
   for (let sensor = 0; sensor < matrix.sensors; sensor += 1) sensors += ofSensor(range, sensor).count * BigInt(sensor);
-  return sensors;
+  return expectedRows({ first: BigInt(range.start), count: BigInt(range.rows), step: 1n }, sensors);
 }
 
 /** The checksum of the rows of one sensor, for `query.filtered`. */
@@ -80,21 +75,16 @@ export function expectedAggregation(range: RowRange): Checksum {
 }
 
 /** The number that the second text of row 0 has: all numbers have as many digits. */
-const FIRST_NUMBER = 1_000_000_000;
+export const FIRST_NUMBER = 1_000_000_000;
 
 /** The row of `query.texts` for an id. */
 export function textsOf(id: number): TextRow {
   return { sensor: `sensor ${id % matrix.sensors}`, measurement: `measurement ${FIRST_NUMBER + id}` };
 }
 
-/** The id in a text that `textsOf` has made. */
-export function idOfText(measurement: string): number {
-  return Number(measurement.split(' ')[1]) - FIRST_NUMBER;
-}
-
 /** The checksum of `query.texts`. The last character of both texts of a row is the digit of its sensor, since there are ten. */
 export function expectedTexts(range: RowRange): Checksum {
-  const sensors = sumOfSensors(range);
+  const sensors = BigInt(expectedAll(range).sums['sensor_id']!);
   const sumOf = (text: string): string => `${BigInt(range.rows * (text.length + '0'.charCodeAt(0))) + sensors}`;
   const { sensor, measurement } = textsOf(0);
   return { rows: range.rows, sums: { sensor: sumOf(sensor), measurement: sumOf(measurement) } };

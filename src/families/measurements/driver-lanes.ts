@@ -25,10 +25,9 @@ export function lanesOfUser(given: string): DriverLane[] {
   ]);
   return Object.entries(DRIVER_LANES).flatMap(([direction, methods]) => {
     // A driver is compared with Rust, which reads no texts.
-    const workloads = Object.keys(matrix.workloads).filter((key) => {
-      const entry = matrix.workloads[key]!;
-      return entry.direction === direction && !hasTexts(entry.columns);
-    });
+    const workloads = Object.entries(matrix.workloads).flatMap(([name, entry]) =>
+      entry.direction === direction && !hasTexts(entry.columns) ? [name] : [],
+    );
     return Object.keys(methods).map((lane): DriverLane => ({
       side,
       lane,

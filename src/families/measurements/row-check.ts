@@ -6,7 +6,7 @@
  */
 import { checksumMismatch } from '../../errors.js';
 import { type TextRow, hasTexts } from './checksum.js';
-import { type SensorGroup, groupsOf, idOfText, textsOf } from './closed-forms.js';
+import { FIRST_NUMBER, type SensorGroup, groupsOf, textsOf } from './closed-forms.js';
 import { matrix, workloadEntry } from './matrix.js';
 import type { RowRange } from './rows.js';
 
@@ -112,7 +112,7 @@ class TextCheck implements RowCheck {
   }
 
   #add(row: TextRow): void {
-    const id = idOfText(String(row.measurement));
+    const id = Number(String(row.measurement).split(' ')[1]) - FIRST_NUMBER;
     const expected = textsOf(id);
     if (row.sensor !== expected.sensor || row.measurement !== expected.measurement) {
       throw checksumMismatch(`${shown(row)} should be ${shown(expected)}`);
