@@ -1,6 +1,6 @@
 /** Plain reads of several callers share a connection, and each is sent ahead of the answers to those before it. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { SqlClient } from '../../../src/index.js';
 import { mysqlOfSuite } from '../../mysql-server.js';
@@ -53,15 +53,18 @@ describe.skipIf(lacks('mysql'))('plain reads', () => {
   test('that had to wait for a connection share connections the next time', async () => {
     const busy = Array.from({ length: 4 }, () => client.query('SELECT SLEEP(0.2)'));
     await Promise.all([...busy, ...KEYS.map(read)]);
-    await admin.client.query('LOCK TABLES numbers WRITE');
-    const few = KEYS.slice(0, 20);
-    const reads = Promise.all(few.map(read));
-    await delay(50);
-    const busyReading = await reading();
-    await admin.client.query('UNLOCK TABLES');
-    expect(await reads).toEqual(rowsOf(few));
-    // The shared connection, and one on which the statement was not prepared yet. Without sharing, all four.
-    expect(busyReading.length).toBeLessThanOrEqual(2);
+    // Where programs share the machine, reads may have been slow, and go alone the next time.
+    await vi.waitFor(async () => {
+      await admin.client.query('LOCK TABLES numbers WRITE');
+      const few = KEYS.slice(0, 20);
+      const reads = Promise.all(few.map(read));
+      await delay(50);
+      const busyReading = await reading();
+      await admin.client.query('UNLOCK TABLES');
+      expect(await reads).toEqual(rowsOf(few));
+      // The shared connection, and one on which the statement was not prepared yet. Without sharing, all four.
+      expect(busyReading.length).toBeLessThanOrEqual(2);
+    }, 20_000);
   });
 
   test('that fail, fail alone', async () => {
