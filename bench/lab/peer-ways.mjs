@@ -1,6 +1,7 @@
 /**
- * The documented ways of other clients from npm that no cell uses, for bench/lab/peers.mjs. They do the work of cells: `OTHER_SETTINGS` change
- * the plan of a cell, by a setting that its client has, or by one of the clients that this module exports. `OTHER_CELLS` open cells themselves.
+ * The tasks of bench/lab/peers.mjs and bench/lab/fair.mjs, and the documented ways of other clients from npm for them. Cells are ways. Ways that
+ * no cell uses do the work of cells too: `OTHER_SETTINGS` change the plan of a cell, by a setting that its client has, or by a client of
+ * this module. `OTHER_CELLS` open cells themselves.
  */
 import { Agent, request } from 'node:http';
 import { Writable } from 'node:stream';
@@ -25,6 +26,9 @@ import { duckDbPlace } from '../../dist/families/measurements/duckdb-cells.js';
 import { checksumOfSums, sumsQuery } from '../../dist/families/measurements/read-back.js';
 import { bigintRows, keptColumns, keptRows } from '../../dist/families/measurements/rows.js';
 import { tablePlace } from '../../dist/families/measurements/table-cells.js';
+import { loadFamilies } from '../../dist/families/registry.js';
+import { verifyChecksum } from '../../dist/families/verify-checksum.js';
+import { SLICE_MS } from './in-turn.mjs';
 
 /** The callers of tasks that share a pool of connections. */
 const POOL = 8;
@@ -316,3 +320,92 @@ export const OTHER_CELLS = {
   ],
   'arrow-columns': [tableWay(apacheArrow, 'vector.toArray', toArrays), tableWay(flechette, 'column.toArray', toArrays)],
 };
+
+/** The rows of a table, so few that a slice has several calls of most ways, and the requests of a sample. */
+const [ROWS, REQUESTS] = [250_000, 1000];
+const OPTIONS = { rows: ROWS, workers: 1, engines: {}, peers: true, scale: 1e-3 };
+/** The name of our side among clients. */
+export const OURS = 'boundary-bench';
+const measurements = (workload, lane, ...engines) => ({ family: 'measurements', engines, workload, lane });
+export const requests = (family, engine, workload, lane, connections, ...batches) => {
+  return { family, engines: [engine], workload, lane, connections: [connections], batches };
+};
+
+/** The tasks: the cells that do each. The first word is the group. */
+export const TASKS = {
+  'duckdb-rows-in': measurements('insert.bulk', 'row', 'embedded'),
+  'duckdb-columns-in': measurements('insert.bulk', 'columns', 'embedded'),
+  'duckdb-objects-out': measurements('query.full_scan', 'objects', 'embedded'),
+  'duckdb-columns-out': measurements('query.full_scan', 'columnar', 'embedded'),
+  'duckdb-texts-out': measurements('query.texts', 'columnar', 'embedded'),
+  'redis-get': requests('kv', 'redis', 'get', 'call', 32, 1),
+  'redis-get-64': requests('kv', 'redis', 'get', 'batch', 32, 64),
+  'redis-mget-64': requests('kv', 'redis', 'mget', 'batch', 32, 64),
+  'mysql-select': requests('sql', 'mysql', 'select_pk', 'call', 8, 1),
+  'http-read': requests('rest', 'rest', 'pkread', 'call', 8, 1),
+  'http-pipelining': requests('rest', 'rest', 'pkread.pipelined', 'batch', 1, 1, 8, 32),
+  'grpc-get': requests('hybrid', 'shards', 'point_lookup', 'call', 8, 1),
+  'arrow-objects': measurements('query.full_scan', 'objects', 'apache-arrow', 'flechette'),
+  'arrow-columns': measurements('query.full_scan', 'columnar', 'apache-arrow', 'flechette'),
+};
+
+/**
+ * Opens a task: the ways of other clients for it, each a cell or another way, and with `sides` our own cells. `families` are the families that are
+ * open. There are no ways if the matrix has no such cells.
+ */
+export async function openTask(families, { task, family: name, sides = ['js'], ...meant }) {
+  const family = (await loadFamilies()).find((one) => one.name === name);
+  const cells = plannedCells(family, sides, meant);
+  if (cells.length === 0) return { ways: [] };
+  if (!families.has(name)) families.set(name, await family.open({ ...OPTIONS, engines: meant.uris ?? {} }, cells));
+  const openCell = (planned) => families.get(name).openCell(planned);
+  const ofCells = cells.map((planned) => {
+    const { variant, batch } = planned.cell;
+    const way = meant.batches?.length > 1 ? `${variant}, ${batch} in flight` : variant;
+    return { peer: peerOf(planned), way, isCell: true, cell: planned.cell, open: () => openCell(planned) };
+  });
+  const of = (peer) => cells.find(({ client }) => client === peer) ?? cells.find(({ cell }) => cell.side === 'js');
+  const others = [
+    ...(OTHER_SETTINGS[task] ?? []).map(([peer, way, change]) => [
+      peer,
+      way,
+      () => openCell({ ...of(peer), ...change }),
+    ]),
+    ...(OTHER_CELLS[task] ?? []).map(([peer, way, open]) => [peer, way, () => open(of(peer).cell)]),
+  ].map(([peer, way, open]) => ({ peer, way, isCell: false, cell: of(peer).cell, open }));
+  return { ways: [...ofCells, ...others], versions: () => families.get(name).versions() };
+}
+
+/** The cells of these sides that do a task by one thread and one call of JavaScript. */
+function plannedCells(family, sides, { engines, workload, lane, batches = [1], connections, uris = {} }) {
+  const options = { ...OPTIONS, engines: uris, connections };
+  const isMeant = ({ cell, skip }) =>
+    sides.includes(cell.side) && cell.driver === undefined && skip === undefined && engines.includes(cell.engine);
+  return batches
+    .flatMap((batch) => family.plan({ ...options, batch: [batch], operations: REQUESTS * batch }))
+    .filter((planned) => isMeant(planned) && planned.cell.workload === workload && planned.cell.lane === lane);
+}
+
+/** The name of the client of a cell: the two packages of DuckDB are one, and a cell without a client is ours. */
+function peerOf({ client = OURS }) {
+  return client.startsWith('duckdb-') ? 'DuckDB' : client;
+}
+
+/** Returns a function that takes samples of an open cell until their time is a slice, and returns items per second. */
+export function sampler({ expected, sample }, items) {
+  const { signal } = new AbortController();
+  return async () => {
+    let [milliseconds, started] = [0, 0];
+    const clock = {
+      start: () => (started = performance.now()),
+      stop: () => (milliseconds += performance.now() - started),
+      add: ({ seconds }) => (milliseconds += 1000 * seconds),
+      apart: (_, execute) => execute(),
+      addRequests() {},
+    };
+    for (let samples = 1; ; samples += 1) {
+      verifyChecksum(await sample(clock, signal), expected);
+      if (milliseconds >= SLICE_MS) return (1000 * samples * items) / milliseconds;
+    }
+  };
+}
