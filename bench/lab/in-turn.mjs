@@ -1,4 +1,5 @@
 import { median } from '../../dist/stats/quantile.js';
+import { seededDraws, shuffled } from '../../dist/stats/random.js';
 
 /** Calls every side once per round, and returns the median of each side's answers, under the side's name. */
 export async function mediansInTurn(sides, rounds) {
@@ -23,3 +24,24 @@ export const shownRate = (rate) => Math.round(rate).toLocaleString('en-US');
 
 /** A rate next to another one, such as `0.93×`. */
 export const shownRatio = (rate, other) => `${(rate / other).toFixed(2)}×`;
+
+/** The milliseconds of a slice. Work that takes longer is not cut. */
+export const SLICE_MS = 100;
+
+/** The rounds of slices before the rounds that count, and the fewest rounds that count. */
+const [WARM_UP_ROUNDS, LEAST_ROUNDS] = [2, 5];
+
+/** Takes slices in rounds of random order, for some seconds. Each of `slices` takes one, and returns a rate. Returns the rates of each. */
+export async function slicesInTurn(slices, seconds) {
+  const draw = seededDraws(Date.now());
+  const rates = slices.map(() => []);
+  const end = performance.now() + 1000 * seconds;
+  for (let round = -WARM_UP_ROUNDS; round < LEAST_ROUNDS || performance.now() < end; round += 1) {
+    for (const place of shuffled([...slices.keys()], draw)) {
+      globalThis.gc?.();
+      const rate = await slices[place]();
+      if (round >= 0) rates[place].push(rate);
+    }
+  }
+  return rates;
+}
