@@ -53,6 +53,7 @@ export const PUBLISHED = {
   },
   builds: { script: 'bench/lab/builds.mjs' },
   own: { script: 'bench/lab/own-packages.mjs' },
+  peers: { script: 'bench/lab/peers.mjs' },
   mitata: { script: 'bench/lab/mitata.mjs' },
   ceiling: { script: 'bench/lab/ceiling.mjs' },
   'offered-load': { script: 'bench/lab/offered-load.mjs' },

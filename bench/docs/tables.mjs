@@ -32,6 +32,7 @@ import { requireOneCommit } from './freshness.mjs';
 import { ladderTable } from '../lab/ladder-table.mjs';
 import { methodNotes, methodTable } from '../lab/method-table.mjs';
 import { mitataTable } from '../lab/mitata-table.mjs';
+import { peersBlocks } from '../lab/peers-table.mjs';
 import { MAIN, commandOf, filesReadBy, isCommitted, newestRun, newestText } from './runs.mjs';
 
 /** The lines about the host that go into the one line about the machine. */
@@ -106,6 +107,7 @@ const TABLES = {
   ladder: () => ifCommitted('ladder', () => ladderTable(JSON.parse(newestText('ladder')).ladder)),
   alone: () => ifCommitted('alone', () => aloneTable(JSON.parse(newestText('alone')).cells)),
   builds: () => ifCommitted('builds', () => buildsTable(JSON.parse(newestText('builds')).results)),
+  peers: () => ifCommitted('peers', () => peersBlocks(JSON.parse(newestText('peers')))),
   mitata: () => ifCommitted('mitata', () => mitataTable(JSON.parse(newestText('mitata')).functions)),
   'own-hash': () => ownPackages('hash.bench.mjs'),
   'own-parse': () => ownPackages('parse.bench.mjs'),

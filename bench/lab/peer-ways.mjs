@@ -29,6 +29,7 @@ import { tablePlace } from '../../dist/families/measurements/table-cells.js';
 import { loadFamilies } from '../../dist/families/registry.js';
 import { verifyChecksum } from '../../dist/families/verify-checksum.js';
 import { SLICE_MS } from './in-turn.mjs';
+import { AT_ONCE } from './peers-table.mjs';
 
 /** The callers of tasks that share a pool of connections. */
 const POOL = 8;
@@ -235,9 +236,6 @@ const chunked = (name, method, get) =>
   duckDb(name, (client) => ({ columns: (sql) => client.chunks(sql, method, get) }));
 const objects = (name, read, Client) => duckDb(name, (client) => ({ objects: (sql) => read(client, sql) }), Client);
 const materialized = (client) => ({ columns: (sql) => DuckDbBindings.prototype.columns.call(client, sql, false) });
-
-/** The name of an insert like the one before it, but within one transaction. */
-export const AT_ONCE = 'the same in one transaction';
 
 /** Inserts of all rows at once, without a transaction and within one. */
 const atOnce = (method, kept) =>
