@@ -41,6 +41,11 @@ export const PUBLISHED = {
       '--family kv,sql --workload get,set,select_pk,oltp_point_select --lane call,batch --side rust,napi --engine redis,mysql --connections 32 --batch 1,64 --all --decide-within 240',
     ),
   },
+  callers: {
+    arguments: words(
+      '--family kv,sql --workload get,select_pk --lane call --side napi,js --engine redis,mysql --peers --connections 1,8 --decide-within 240',
+    ),
+  },
   processes: {
     arguments: words(
       '--family kv,sql --workload get,oltp_point_select --lane call --side rust,napi --engine redis,mysql --connections 32 --batch 1 --processes 2 --decide-within 240',
