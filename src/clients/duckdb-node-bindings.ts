@@ -17,6 +17,7 @@
  */
 import { isAscii } from 'node:buffer';
 
+import library from '@duckdb/node-bindings';
 import type * as Bindings from '@duckdb/node-bindings';
 
 import {
@@ -29,14 +30,9 @@ import {
 } from './duckdb-client.js';
 import { DUCKDB_SETTINGS } from './duckdb-settings.js';
 import type { MeasurementColumns, MeasurementRow } from './measurement-table.js';
-import { importPackage, optionalVersion } from './optional-package.js';
+import { optionalVersion } from './optional-package.js';
 
 const DUCKDB_NODE_BINDINGS = '@duckdb/node-bindings';
-
-const library = await importPackage(
-  DUCKDB_NODE_BINDINGS,
-  async () => (await import('@duckdb/node-bindings')).default as typeof Bindings,
-);
 
 const { BIGINT, DOUBLE, INTEGER, VARCHAR } = library.Type;
 
