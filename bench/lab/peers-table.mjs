@@ -41,7 +41,7 @@ export function peersBlocks({ results, versions, node }) {
   const fair = ['Each client with cells has one within 10 % of its fastest way.'];
   const versionList = Object.entries(versions).map((version) => version.join(' '));
   return [
-    table,
+    ...table,
     paragraph(`On Node.js ${node}: ${versionList.join(', ')}.`),
     ...list([...atOnce, ...(unfair.length === 0 ? fair : unfair)]),
   ];

@@ -71,10 +71,10 @@ async function measureAll() {
     const [code] = await once(child, 'exit');
     if (code !== 0) throw new Error(`the process of ${group} ended with the code ${code}`);
   }
-  for (const task of tasks.filter((name) => !results.some((result) => result.task === name)))
-    console.error(`${task}: there are no cells.`);
+  const missing = tasks.filter((name) => !results.some(({ task }) => task === name));
+  for (const task of missing) console.error(`${task}: there are no cells.`);
   const measured = { results, versions, node: process.versions.node };
   console.log(renderMarkdown(peersBlocks(measured)));
   if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, ...measured }));
-  return unfairWays(results).length > 0 && values.out === undefined ? 1 : 0;
+  return missing.length > 0 || (unfairWays(results).length > 0 && values.out === undefined) ? 1 : 0;
 }
