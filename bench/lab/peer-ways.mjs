@@ -22,7 +22,7 @@ import { answerOf, connectionOptions } from '../../dist/clients/js-sql-client.js
 import { UndiciClient } from '../../dist/clients/undici.js';
 import { expectedOf } from '../../dist/families/measurements/closed-forms.js';
 import { columnTables } from '../../dist/families/measurements/column-table-cells.js';
-import { duckDbPlace } from '../../dist/families/measurements/duckdb-cells.js';
+import { createSql, duckDbPlace } from '../../dist/families/measurements/duckdb-cells.js';
 import { checksumOfSums, sumsQuery } from '../../dist/families/measurements/read-back.js';
 import { bigintRows, keptColumns, keptRows } from '../../dist/families/measurements/rows.js';
 import { tablePlace } from '../../dist/families/measurements/table-cells.js';
@@ -246,9 +246,7 @@ const atOnce = (method, kept) =>
       const [client, all] = [await DuckDbBindings.open(), { start: 0, rows }];
       const [begin, commit] = name === AT_ONCE ? ['BEGIN', 'COMMIT'] : [];
       const sample = async (clock) => {
-        await client.run(
-          'CREATE OR REPLACE TABLE added (id INT NOT NULL, sensor_id INT, value DOUBLE, timestamp BIGINT)',
-        );
+        await client.run(createSql('added'));
         const batch = kept(rows).make(all);
         clock.start();
         if (begin) await client.run(begin);

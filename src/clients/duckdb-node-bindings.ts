@@ -104,15 +104,15 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
   }
 
   async objects(sql: string, areTexts = false): Promise<DuckDbObject[]> {
-    const pending = areTexts ? this.#stream(sql) : library.query(this.#connection, sql);
-    const result = await pending;
+    const result = await (areTexts ? this.#stream(sql) : library.query(this.#connection, sql));
     const names = Array.from({ length: library.column_count(result) }, (_, column) =>
       library.column_name(result, column),
     );
     const makeObjects = objectMaker(names);
     const objects: DuckDbObject[] = [];
-    const chunks = areTexts ? this.#streamed(pending) : this.#chunksOf(result);
-    for await (const columns of chunks) makeObjects(columns, columns[0]!.length, objects);
+    const add = (columns: readonly DuckDbColumn[]): void => makeObjects(columns, columns[0]!.length, objects);
+    if (areTexts) for await (const columns of this.#streamed(result)) add(columns);
+    else for (const columns of this.#chunksOf(result)) add(columns);
     return objects;
   }
 
@@ -149,7 +149,7 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
   }
 
   /** The columns of a streamed result, chunk by chunk. */
-  async *#streamed(pending: Promise<Bindings.Result>): AsyncGenerator<readonly DuckDbColumn[]> {
+  async *#streamed(pending: Bindings.Result | Promise<Bindings.Result>): AsyncGenerator<readonly DuckDbColumn[]> {
     const result = await pending;
     const types = typesOf(result);
     let next = library.fetch_chunk(result);

@@ -23,13 +23,16 @@ export function duckDbPlace<Row>(client: DuckDbClient<Row>, makeRows: MakeRows<R
   return tablePlace(client.versions, duckDbTables(client, makeRows), async () => client.close());
 }
 
+/** The command that makes an empty table of measurements, instead of one of its name. */
+export function createSql(table: string): string {
+  return `CREATE OR REPLACE TABLE ${table} (id INT NOT NULL, sensor_id INT, value DOUBLE, timestamp BIGINT)`;
+}
+
 function duckDbTables<Row>(client: DuckDbClient<Row>, makeRows: MakeRows<Row>): TableClient<string> {
   const writer = (table: string, lane: string, rows: number): Fill<string> => {
     const memory = new ColumnBatch();
     return async (clock, signal) => {
-      await client.run(
-        `CREATE OR REPLACE TABLE ${table} (id INT NOT NULL, sensor_id INT, value DOUBLE, timestamp BIGINT)`,
-      );
+      await client.run(createSql(table));
       clock.start();
       const write =
         lane === 'row'
