@@ -1,7 +1,9 @@
 /** Lanes of bench/lab/fair.mjs: plain loops over DuckDB in the process, by our library and by `@duckdb/node-bindings`. */
 import { DuckDbBindings } from '../../dist/clients/duckdb-node-bindings.js';
 import { flechette, library } from '../../dist/clients/flechette.js';
-import { sumFloat64, sumInt32, sumInt64 } from '../../dist/families/measurements/checksum.js';
+import { sumFloat64, sumInt32, sumInt64, sumTexts } from '../../dist/families/measurements/checksum.js';
+import { expectedOf } from '../../dist/families/measurements/closed-forms.js';
+import { createSql } from '../../dist/families/measurements/duckdb-cells.js';
 import { defaultUri } from '../../dist/families/measurements/engine-uris.js';
 import { encodeStream } from '../../dist/families/measurements/input-stream.js';
 import { measurementsTable } from '../../dist/families/measurements/lane.js';
@@ -16,11 +18,10 @@ const ALL = { start: 0, rows: ROWS };
 const { sensors, valueStep, timestampStart, timestampStep } = matrix;
 const LOAD = `CREATE TABLE measured AS SELECT i::INT AS id, (i % ${sensors})::INT AS sensor_id, i * ${valueStep}::DOUBLE AS value,
   ${timestampStart} + i * ${timestampStep} AS timestamp FROM range(${ROWS}) numbers(i)`;
-const CREATE = 'CREATE OR REPLACE TABLE added (id INT NOT NULL, sensor_id INT, value DOUBLE, timestamp BIGINT)';
 const CHECK = `SELECT count(*)::INT AS count, sum(id + sensor_id + value + timestamp - ${timestampStart})::DOUBLE AS sum FROM added`;
 const SCAN = queryOf('query.full_scan', 'measured');
-const TEXTS = `SELECT 'sensor ' || sensor_id AS sensor, 'measurement ' || (1000000000 + id) AS measurement FROM measured`;
-const TEXT_LENGTH = 'sensor 0'.length + 'measurement 1000000000'.length;
+const TEXTS = queryOf('query.texts', 'measured');
+const TEXT_SUMS = expectedOf('query.texts', [ALL]).sums;
 /** The sum of a row's values on average, with times from the first one on. */
 const MEAN = ((1 + valueStep + timestampStep) * (ROWS - 1) + sensors - 1) / 2;
 const right = (count, sum) => (Math.abs(sum / count - MEAN) < 1e-9 * MEAN ? count : 0);
@@ -142,12 +143,13 @@ const readObjects = async (client) => {
   return right(ROWS, sum);
 };
 const readTexts = async (client) => {
-  let length = 0;
-  for await (const [sensor, measurement] of client.columns(TEXTS, ['sensor', 'measurement'], true))
-    length += lengthOf(sensor) + lengthOf(measurement);
-  return length / TEXT_LENGTH;
+  let [sensors, measurements] = [0, 0];
+  for await (const [sensor, measurement] of client.columns(TEXTS, ['sensor', 'measurement'], true)) {
+    sensors += sumTexts(sensor);
+    measurements += sumTexts(measurement);
+  }
+  return `${sensors}` === TEXT_SUMS.sensor && `${measurements}` === TEXT_SUMS.measurement ? ROWS : 0;
 };
-const lengthOf = (texts) => texts.reduce((length, text) => length + text.length, 0);
 
 /** The lanes: the work on a client, the workload, and the lanes of our cell and of the bindings'. */
 export const DUCKDB_LANES = {
@@ -187,7 +189,7 @@ async function slicer(workload, client, work) {
   const isInsert = workload === 'insert.bulk';
   await client.run(LOAD);
   return async () => {
-    if (isInsert) await client.run(CREATE);
+    if (isInsert) await client.run(createSql('added'));
     let [found, expected] = [0, 0];
     const start = performance.now();
     for (; performance.now() - start < SLICE_MS; expected += ROWS) found += (await work(client)) ?? 0;
