@@ -20,6 +20,13 @@ pub const DEFAULT_BATCH_ROWS: usize = 65_536;
 /// The most bytes of a batch's values of fixed width, unless more rows than [`DEFAULT_BATCH_ROWS`] are asked for.
 const DEFAULT_BATCH_BYTES: usize = 64 << 20;
 
+/// The most texts and byte strings of a batch in which a column has them, if [`DEFAULT_BATCH_ROWS`] are asked for. The strings that
+/// JavaScript makes of one batch live together: with more of them, its garbage collector copies them.
+const DEFAULT_BATCH_TEXTS: usize = 16_384;
+
+/// The fewest rows to which texts limit a batch.
+const FEWEST_TEXT_ROWS: usize = 2_048;
+
 /// The most bytes of a batch's values of fixed width: half of a frame.
 const MOST_BATCH_BYTES: usize = 1 << 30;
 
@@ -38,7 +45,7 @@ pub enum CreateMode {
 #[derive(Debug, Clone)]
 pub struct QueryOptions {
     /// The most rows of a batch. Every batch but the last is filled as far as the engine can. Rows of very many columns make smaller
-    /// batches.
+    /// batches, and so do rows with texts if this is [`DEFAULT_BATCH_ROWS`].
     pub batch_rows: usize,
     /// The token that cancels the query from any thread.
     pub cancel: CancelToken,
@@ -49,7 +56,12 @@ impl QueryOptions {
     pub fn rows_per_batch(&self, columns: &[Column]) -> usize {
         let bytes = if self.batch_rows > DEFAULT_BATCH_ROWS { MOST_BATCH_BYTES } else { DEFAULT_BATCH_BYTES };
         let row_bytes: usize = columns.iter().filter_map(|column| column.sql_type.fixed_width()).sum();
-        self.batch_rows.min(bytes / row_bytes.max(1)).max(1)
+        let texts = columns.iter().filter(|column| column.sql_type.fixed_width().is_none()).count();
+        let most = match texts {
+            1.. if self.batch_rows == DEFAULT_BATCH_ROWS => (DEFAULT_BATCH_TEXTS / texts).max(FEWEST_TEXT_ROWS),
+            _ => self.batch_rows,
+        };
+        most.min(bytes / row_bytes.max(1)).max(1)
     }
 }
 

@@ -391,7 +391,7 @@ fn a_query_on_demand_makes_each_batch_when_it_is_asked_for_and_lets_the_engine_g
 }
 
 #[test]
-fn a_batch_of_very_many_columns_has_fewer_rows() {
+fn a_batch_of_very_many_columns_or_of_texts_has_fewer_rows() {
     let column = |index: usize| Column { name: format!("c{index}"), sql_type: SqlType::Double, nullable: true };
     let wide: Vec<Column> = (0..10_000).map(column).collect();
     let narrow = &wide[..3];
@@ -402,6 +402,13 @@ fn a_batch_of_very_many_columns_has_fewer_rows() {
     assert_eq!(rows(1 << 24, narrow), 1 << 24);
     assert_eq!(rows(DEFAULT_BATCH_ROWS, &wide), (64 << 20) / 80_000);
     assert_eq!(rows(0, &wide), 1);
+    let texts: Vec<Column> =
+        wide[..100].iter().map(|column| Column { sql_type: SqlType::Text, ..column.clone() }).collect();
+    let mixed = [&wide[..3], &texts[..2]].concat();
+    assert_eq!(rows(DEFAULT_BATCH_ROWS, &texts[..1]), 16_384);
+    assert_eq!(rows(DEFAULT_BATCH_ROWS, &mixed), 8_192);
+    assert_eq!(rows(DEFAULT_BATCH_ROWS, &texts), 2_048);
+    assert_eq!(rows(30_000, &mixed), 30_000);
     // Half of what a frame holds, however many rows are asked for.
     assert_eq!(rows(1 << 24, &wide), (1 << 30) / 80_000);
 }

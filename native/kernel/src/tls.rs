@@ -62,9 +62,6 @@ impl Trust {
 
     /// The connector of connections. `protocol` is the application's protocol, if it is negotiated in TLS (ALPN). Certificates
     /// are read again each time, since they may change during the run.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a file without usable certificates.
     pub fn connector(&self, protocol: Option<&[u8]>) -> Result<TlsConnector> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -112,9 +109,6 @@ pub struct TlsFiles {
 
 impl TlsFiles {
     /// The acceptor of connections of these protocols, if one is negotiated in TLS (ALPN).
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] naming the file that is not usable.
     pub fn acceptor(&self, protocols: &[&[u8]]) -> Result<TlsAcceptor> {
         let unusable = |path: &Path, problem: &dyn Display| {
             Error::InvalidArgument(format!("{}: not usable for TLS: {problem}", path.display()))

@@ -24,7 +24,7 @@ export interface QueryOptions extends WorkOptions {
   readonly parameters?: readonly ParameterInput[] | undefined;
   /** The type of 64-bit integers. With `number`, an integer that is not safe is `BB_UNSAFE_INTEGER`. Default: `bigint`. */
   readonly int64?: Int64Mode | undefined;
-  /** The most rows that cross at once, 1 to 16777216. Default: 65536. */
+  /** The most rows that cross at once, 1 to 16777216. Default: 65536, and fewer if columns have texts or bytes. */
   readonly batchRows?: number | undefined;
   /**
    * Whether the query runs ahead of its reader, on a thread of its own. With `false`, each batch is made when it is asked for, by

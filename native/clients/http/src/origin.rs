@@ -68,9 +68,6 @@ impl std::fmt::Debug for Origin {
 
 impl Origin {
     /// A place of this URL and these options, both checked.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for zero connections or requests on one, unusable headers or unusable certificates.
     pub fn new(url: Url, options: HttpOptions) -> Result<Self> {
         if options.connections == 0 || options.pipelining == 0 {
             return Err(Error::InvalidArgument("a client needs a connection, and a request on it".to_owned()));

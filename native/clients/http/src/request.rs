@@ -82,9 +82,6 @@ impl<'a> Request<'a> {
     }
 
     /// Checks the parts of the request's head, so that none can end a line.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for an unusable path or header.
     pub fn check(&self) -> Result<()> {
         // A fragment is never sent: a parser of URLs would cut it off, and the server would get another path.
         if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
@@ -150,9 +147,6 @@ pub struct Head {
 
 impl Head {
     /// The part that comes from a URL and a block of headers.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for unusable headers.
     pub fn new(url: &Url, headers: &str) -> Result<Self> {
         check_headers(headers)?;
         let common = format!(" HTTP/1.1\r\nhost: {}\r\n{headers}", url.authority());

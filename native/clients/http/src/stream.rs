@@ -47,9 +47,6 @@ fn is_no_protocol(error: &std::io::Error) -> bool {
 }
 
 /// The TLS connector for a URL, or `None` if the URL is without TLS.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for an unusable file of certificates.
 pub fn tls_connector(url: &Url, trust: &Trust, version: Version) -> Result<Option<TlsConnector>> {
     let protocol: &[u8] = if version == Version::Http2 { b"h2" } else { b"http/1.1" };
     url.tls.then(|| trust.connector(Some(protocol))).transpose()

@@ -51,10 +51,6 @@ static NEXT_DATABASE: AtomicU64 = AtomicU64::new(0);
 
 /// Opens the engine of `mysql:` (a new database of the private server of this process) or `mysql://...` ([`Url`]). If the
 /// URL names no database, the database `boundary_bench` is created and used.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for an unusable URL, [`Error::NotInstalled`] if no server is found, [`Error::Engine`] when
-/// it does not start, [`Error::Connection`] when it is unreachable or refuses the login.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(MysqlEngine::open(uri)?))
 }

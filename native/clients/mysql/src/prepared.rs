@@ -156,8 +156,8 @@ impl<S: BorrowMut<Lease>> QueryRows<S> {
         Ok(Self {
             session,
             running: Some(running),
+            batch_rows: options.rows_per_batch(rows.columns()),
             rows,
-            batch_rows: options.batch_rows.max(1),
             cancel: options.cancel.clone(),
         })
     }

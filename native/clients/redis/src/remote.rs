@@ -9,9 +9,6 @@ use crate::resp::{Commands, Reply, write_argument};
 use crate::submission::{Entered, Entries, Request, RequestKind, requests};
 
 /// Runs a submission of one request, by one command if the server at `node` has its only key.
-///
-/// # Errors
-/// The errors of [`run_submission`].
 pub(crate) async fn run_request(client: &mut KvClient, node: Option<u16>, submission: &[u8]) -> Result<Vec<u8>> {
     if let (Some(node), Some(Ok(request))) = (node, requests(submission).next())
         && let Some(result) = run_alone(client, node, &request).await

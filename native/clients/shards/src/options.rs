@@ -91,9 +91,6 @@ impl Default for ShardOptions {
 
 impl ShardOptions {
     /// Checks the options as far as possible without starting a server.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] naming the option that is not usable.
     pub fn validate(&self) -> Result<()> {
         let problem = if self.shard >= self.shards {
             format!("there is no shard {} of {}: the first is 0", self.shard, self.shards)

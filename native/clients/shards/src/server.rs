@@ -39,18 +39,11 @@ pub struct ShardServer(Serving);
 
 impl ShardServer {
     /// Starts a server. It accepts calls when this returns.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] if the address can't be bound, and the errors of
-    /// [`ShardOptions::open`].
     pub fn start(options: &ShardOptions) -> Result<Self> {
         Self::serve(options, options.open()?)
     }
 
     /// Starts a server over a store that this process may use too.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] if the address can't be bound.
     pub fn serve(options: &ShardOptions, store: Arc<dyn Store>) -> Result<Self> {
         options.validate()?;
         let io_error = |source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) };

@@ -47,10 +47,6 @@ const TABLE_KINDS: [&str; 3] = ["TABLE", "BASE TABLE", "table"];
 
 /// Opens the engine of a running service, or with `flight:` of a private server over a database in memory. The private server ends
 /// with the engine.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for an unusable URL, [`Error::Connection`] if the service is unreachable or refuses the
-/// login, and the errors of the start of the private server.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     if uri != "flight:" {
         return Ok(Arc::new(FlightEngine::open(uri.parse()?, None)?));

@@ -59,8 +59,8 @@ impl FlightStream {
             endpoints: Some(endpoints),
             waiter,
             schema: arrow_schema_of(&columns),
+            batch_rows: options.rows_per_batch(&columns),
             columns,
-            batch_rows: options.batch_rows.max(1),
             gathered: VecDeque::new(),
             received: 0,
         }))

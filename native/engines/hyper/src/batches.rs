@@ -65,8 +65,8 @@ impl<S: Source> Batches<S> {
         Ok(Self {
             source: Some(source),
             schema: arrow_schema_of(&columns),
+            batch_rows: options.rows_per_batch(&columns),
             columns,
-            batch_rows: options.batch_rows.max(1),
             gathered: VecDeque::new(),
             received: 0,
             cancel: options.cancel.clone(),

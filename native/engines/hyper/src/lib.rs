@@ -38,10 +38,6 @@ pub static HYPER: Descriptor =
     Descriptor { name: "hyper", schemes: &["hyper"], sql: true, transports: &uri::TRANSPORT_NAMES, open };
 
 /// Opens the engine of a `hyper:` URI.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] if `hyperd` is not found,
-/// [`Error::Engine`] if the server does not start or refuses the database, [`Error::Connection`] if it is unreachable or refuses the login.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(HyperEngine::open(uri.parse()?)?))
 }

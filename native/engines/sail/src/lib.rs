@@ -22,10 +22,6 @@ pub static SAIL: Descriptor =
     Descriptor { name: "sail", schemes: &["sail", "sail+tls"], sql: true, transports: &[], open };
 
 /// Opens the engine of a `sail:` URI ([`SailUri`]). A private server ends with the engine, and its tables with it.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] if Sail is not found, [`Error::Engine`] if the server does
-/// not start, [`Error::Connection`] if it can't be reached.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     let engine = match uri.parse()? {
         SailUri::Server(url) => FlightEngine::open_as(&SAIL, *url, None),

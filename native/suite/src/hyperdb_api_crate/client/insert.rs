@@ -31,9 +31,6 @@ fn definition(table: &str) -> TableDefinition {
 /// `next_piece` fills the next piece of input, and returns whether there is one. It is called after the client has
 /// handed the chunks that the last piece filled to the operating system. The server does not tell before the end of the
 /// COPY whether it has stored them.
-///
-/// # Errors
-/// [`Error::Engine`]. Then nothing is stored once the connection is dropped.
 pub fn insert_rows(
     connection: &Session,
     table: &str,
@@ -140,9 +137,6 @@ fn add_row(chunk: &mut InsertChunk, row: &Measurement, table: &TableDefinition) 
 
 /// `AsyncArrowInserter`: the bytes of one Arrow IPC stream, a send for each piece of it. The pieces must be of one
 /// stream: the server stops at its end marker, and drops all bytes after it without an error.
-///
-/// # Errors
-/// [`Error::Engine`]. Then nothing is stored.
 pub async fn insert_ipc(connection: &AsyncConnection, table: &str, pieces: &[Vec<u8>]) -> Result<u64> {
     let inserter = AsyncArrowInserter::new(connection, &definition(table)).map_err(refused)?;
     let mut inserter = inserter.with_flush_threshold(FLUSH_THRESHOLD);
