@@ -76,9 +76,9 @@ describe.each(duckDbClients)('$name', ({ open, rowsOf }) => {
     }
   };
   const sql = 'SELECT * FROM t';
-  const columnsOf = async (client: DuckDbClient<unknown>, query: string, isWhole: boolean): Promise<unknown[][]> => {
+  const columnsOf = async (client: DuckDbClient<unknown>, query: string): Promise<unknown[][]> => {
     const read: unknown[][] = [];
-    for await (const chunk of client.columns(query, isWhole)) {
+    for await (const chunk of client.columns(query)) {
       chunk.forEach((column, position) => (read[position] ??= []).push(...column));
     }
     return read;
@@ -106,8 +106,7 @@ describe.each(duckDbClients)('$name', ({ open, rowsOf }) => {
       writer.add(columns);
       writer.finish();
       const expected = Object.values(columns).map((column) => [...column]);
-      expect(await columnsOf(client, sql, true)).toEqual(expected);
-      expect(await columnsOf(client, `${sql} ORDER BY id`, false)).toEqual(expected);
+      expect(await columnsOf(client, sql)).toEqual(expected);
     }));
 
   it('reads nulls and texts of every length', () =>
@@ -116,7 +115,7 @@ describe.each(duckDbClients)('$name', ({ open, rowsOf }) => {
         "SELECT i, t FROM (VALUES (1, 'ä'), (NULL, NULL), (3, 'twelve bytes'), (4, 'thirteen byte')) AS v(i, t)";
       const i = [1, null, 3, 4];
       const t = ['ä', null, 'twelve bytes', 'thirteen byte'];
-      for (const isWhole of [true, false]) expect(await columnsOf(client, query, isWhole)).toEqual([i, t]);
+      expect(await columnsOf(client, query)).toEqual([i, t]);
       expect(await client.objects(query)).toEqual(i.map((value, row) => ({ i: value, t: t[row] })));
     }));
 
@@ -133,15 +132,13 @@ describe.each(duckDbClients)('$name', ({ open, rowsOf }) => {
       );
       const query = `SELECT CASE WHEN i % 13 = 0 THEN NULL WHEN i % 7 = 0 THEN 'ä ' || i
         WHEN i % 1000 > 500 THEN 'a text of the number ' || i ELSE 'über die Zahl ' || i END AS t FROM range(5000) AS r(i)`;
-      for (const isWhole of [true, false]) expect(await columnsOf(client, query, isWhole)).toEqual([texts]);
-      for (const areTexts of [true, false]) {
-        expect(await client.objects(query, areTexts)).toEqual(texts.map((t) => ({ t })));
-      }
+      expect(await columnsOf(client, query)).toEqual([texts]);
+      expect(await client.objects(query)).toEqual(texts.map((t) => ({ t })));
     }));
 
   it('reads results without rows', () =>
     withClient(async (client) => {
       expect(await client.objects(sql)).toEqual([]);
-      for (const isWhole of [true, false]) expect((await columnsOf(client, sql, isWhole)).flat()).toEqual([]);
+      expect((await columnsOf(client, sql)).flat()).toEqual([]);
     }));
 });

@@ -13,26 +13,28 @@ import { ArrowInserter, connect, RowInserter } from '../../dist/index.js';
 import { SLICE_MS } from './in-turn.mjs';
 import { OURS } from './peer-ways.mjs';
 
-const ROWS = 1_000_000;
-const ALL = { start: 0, rows: ROWS };
 const { sensors, valueStep, timestampStart, timestampStep } = matrix;
-const LOAD = `CREATE TABLE measured AS SELECT i::INT AS id, (i % ${sensors})::INT AS sensor_id, i * ${valueStep}::DOUBLE AS value,
-  ${timestampStart} + i * ${timestampStep} AS timestamp FROM range(${ROWS}) numbers(i)`;
+const loadSql = (
+  count,
+) => `CREATE TABLE measured AS SELECT i::INT AS id, (i % ${sensors})::INT AS sensor_id, i * ${valueStep}::DOUBLE AS value,
+  ${timestampStart} + i * ${timestampStep} AS timestamp FROM range(${count}) numbers(i)`;
 const CHECK = `SELECT count(*)::INT AS count, sum(id + sensor_id + value + timestamp - ${timestampStart})::DOUBLE AS sum FROM added`;
 const SCAN = queryOf('query.full_scan', 'measured');
 const TEXTS = queryOf('query.texts', 'measured');
-const TEXT_SUMS = expectedOf('query.texts', [ALL]).sums;
-/** The sum of a row's values on average, with times from the first one on. */
-const MEAN = ((1 + valueStep + timestampStep) * (ROWS - 1) + sensors - 1) / 2;
-const right = (count, sum) => (Math.abs(sum / count - MEAN) < 1e-9 * MEAN ? count : 0);
-
-const lazily = (make) => {
-  let made;
-  return () => (made ??= make());
+/** `count` if the sum of all values is right, with times from the first one on. Each batch has `rows` rows. */
+const right = (rows, count, sum) => {
+  const mean = ((1 + valueStep + timestampStep) * (rows - 1) + sensors - 1) / 2;
+  return Math.abs(sum / count - mean) < 1e-9 * mean ? count : 0;
 };
-const columns = lazily(() => keptColumns(ROWS).make(ALL));
-const rows = lazily(() => keptRows(ROWS).make(ALL));
-const stream = lazily(() => encodeStream(columns()));
+
+/** The input of a lane, made once by its process. */
+const made = new Map();
+const inputOf = (make, count) => {
+  if (!made.has(make)) made.set(make, make(count).make({ start: 0, rows: count }));
+  return made.get(make);
+};
+let stream;
+const streamOf = (count) => (stream ??= encodeStream(inputOf(keptColumns, count)));
 
 /** The work of the lanes by our library, with the methods that `Theirs` has. */
 class Ours {
@@ -85,10 +87,10 @@ function addUntilFull(inserter, input, from) {
   return at + 1;
 }
 
-/** The same by the bindings, whose results are streamed or materialized. */
+/** The same by the bindings. */
 class Theirs {
-  static async open(isStreamed) {
-    return Object.assign(new Theirs(), { client: await DuckDbBindings.open(), isStreamed });
+  static async open() {
+    return Object.assign(new Theirs(), { client: await DuckDbBindings.open() });
   }
 
   run(sql) {
@@ -100,7 +102,7 @@ class Theirs {
   }
 
   columns(sql) {
-    return this.client.columns(sql, this.isStreamed);
+    return this.client.columns(sql);
   }
 
   async arrow(sql) {
@@ -128,35 +130,46 @@ class Theirs {
   }
 }
 
-const readColumns = async (client) => {
+const readColumns = async (client, rows) => {
   let sum = 0;
   for await (const [id, sensorId, value, time] of client.columns(SCAN, ['id', 'sensor_id', 'value', 'timestamp'])) {
     const times = Number(sumInt64(time) - BigInt(timestampStart) * BigInt(time.length));
     sum += sumInt32(id) + sumInt32(sensorId) + sumFloat64(value) + times;
   }
-  return right(ROWS, sum);
+  return right(rows, rows, sum);
 };
-const readObjects = async (client) => {
+const readObjects = async (client, rows) => {
   let sum = 0;
   for (const row of await client.objects(SCAN))
     sum += row.id + row.sensor_id + row.value + Number(row.timestamp) - timestampStart;
-  return right(ROWS, sum);
+  return right(rows, rows, sum);
 };
-const readTexts = async (client) => {
+const readTexts = async (client, rows) => {
   let [sensors, measurements] = [0, 0];
   for await (const [sensor, measurement] of client.columns(TEXTS, ['sensor', 'measurement'], true)) {
     sensors += sumTexts(sensor);
     measurements += sumTexts(measurement);
   }
-  return `${sensors}` === TEXT_SUMS.sensor && `${measurements}` === TEXT_SUMS.measurement ? ROWS : 0;
+  const { sums } = expectedOf('query.texts', [{ start: 0, rows }]);
+  return `${sensors}` === sums.sensor && `${measurements}` === sums.measurement ? rows : 0;
 };
 
-/** The lanes: the work on a client, the workload, and the lanes of our cell and of the bindings'. */
+const MILLION = 1_000_000;
+
+/**
+ * The lanes: the work on a client, the workload, the lanes of our cell and of the bindings', and the number of rows. It is the number of the
+ * cells where it changes the ratio.
+ */
 export const DUCKDB_LANES = {
-  'insert-columns': [(client) => client.writeColumns(columns()), 'insert.bulk', 'columns', 'columns'],
-  'insert-rows': [(client) => client.writeRows(rows()), 'insert.bulk', 'staged-row', 'row'],
-  'insert-arrow': [(client) => client.writeArrow(stream()), 'insert.bulk', 'arrow-ipc'],
-  'scan-columns': [readColumns, 'query.full_scan', 'columnar', 'columnar'],
+  'insert-columns': [
+    (client, rows) => client.writeColumns(inputOf(keptColumns, rows)),
+    'insert.bulk',
+    'columns',
+    'columns',
+  ],
+  'insert-rows': [(client, rows) => client.writeRows(inputOf(keptRows, rows)), 'insert.bulk', 'staged-row', 'row'],
+  'insert-arrow': [(client, rows) => client.writeArrow(streamOf(rows)), 'insert.bulk', 'arrow-ipc'],
+  'scan-columns': [readColumns, 'query.full_scan', 'columnar', 'columnar', 10 * MILLION],
   'scan-objects': [readObjects, 'query.full_scan', 'objects', 'objects'],
   'scan-arrow': [
     async (client) => library.tableFromIPC(await client.arrow(SCAN)).numRows,
@@ -168,35 +181,29 @@ export const DUCKDB_LANES = {
 
 /** The ways of a lane. `open` returns a function that takes a slice. */
 export function duckDbWays(lane) {
-  const [work, workload, ourLane, theirLane] = DUCKDB_LANES[lane];
+  const [work, workload, ourLane, theirLane, rows = MILLION] = DUCKDB_LANES[lane];
   const cell = (name, client) => name && `measurements/${workload}/${name}/${client}/async/w1`;
-  const bindings = cell(theirLane, 'js/embedded/duckdb-node-bindings');
   const way = (peer, name, id, client) => {
-    return { peer, way: name, id, open: async () => slicer(workload, await client(), work) };
+    return { peer, way: name, id, open: async () => slicer(workload, await client(), work, rows) };
   };
-  // Only columns are streamed or not.
-  const streamed = work === readColumns || work === readTexts ? [true, false] : [true];
   return [
     way(OURS, ourLane, cell(ourLane, 'napi/embedded'), () => Ours.open()),
-    ...streamed.map((isStreamed) => {
-      const name = isStreamed ? 'bindings' : 'bindings, materialized';
-      return way('DuckDB', name, bindings, () => Theirs.open(isStreamed));
-    }),
+    way('DuckDB', 'bindings', cell(theirLane, 'js/embedded/duckdb-node-bindings'), () => Theirs.open()),
   ];
 }
 
-async function slicer(workload, client, work) {
+async function slicer(workload, client, work, rows) {
   const isInsert = workload === 'insert.bulk';
-  await client.run(LOAD);
+  await client.run(loadSql(rows));
   return async () => {
     if (isInsert) await client.run(createSql('added'));
     let [found, expected] = [0, 0];
     const start = performance.now();
-    for (; performance.now() - start < SLICE_MS; expected += ROWS) found += (await work(client)) ?? 0;
+    for (; performance.now() - start < SLICE_MS; expected += rows) found += (await work(client, rows)) ?? 0;
     const milliseconds = performance.now() - start;
     if (isInsert) {
       const [{ count, sum }] = await client.objects(CHECK);
-      found = right(count, sum);
+      found = right(rows, count, sum);
     }
     if (found !== expected) throw new Error(`${found} of ${expected} rows are right`);
     return (1000 * found) / milliseconds;

@@ -15,7 +15,7 @@ import * as undici from 'undici';
 
 import { apacheArrow } from '../../dist/clients/apache-arrow.js';
 import { CHUNK_ROWS } from '../../dist/clients/duckdb-client.js';
-import { DuckDbBindings } from '../../dist/clients/duckdb-node-bindings.js';
+import { columnsOf, DuckDbBindings, typesOf } from '../../dist/clients/duckdb-node-bindings.js';
 import { DUCKDB_SETTINGS } from '../../dist/clients/duckdb-settings.js';
 import { flechette } from '../../dist/clients/flechette.js';
 import { answerOf, connectionOptions } from '../../dist/clients/js-sql-client.js';
@@ -180,6 +180,17 @@ class OtherDuckDb {
     return { add, finish: () => appender.closeSync() };
   }
 
+  async *streamed(sql) {
+    const statement = await bindings.prepare(this.connection.connection, sql);
+    const result = await bindings.execute_prepared_streaming(statement);
+    const types = typesOf(result);
+    let next = bindings.fetch_chunk(result);
+    for (let chunk = await next; chunk && bindings.data_chunk_get_size(chunk) > 0; chunk = await next) {
+      next = bindings.fetch_chunk(result);
+      yield columnsOf(chunk, types);
+    }
+  }
+
   async *chunks(sql, method, get) {
     const result = await this.connection[method](sql);
     for (let chunk = await result.fetchChunk(); chunk?.rowCount > 0; chunk = await result.fetchChunk())
@@ -205,9 +216,9 @@ const getItems = (chunk) =>
     return Array.from({ length: chunk.rowCount }, (_, row) => vector.getItem(row));
   });
 
-async function streamedObjects(client, sql) {
+async function objectsByLoop(chunks) {
   const objects = [];
-  for await (const [ids, sensorIds, values, timestamps] of client.columns(sql, true)) {
+  for await (const [ids, sensorIds, values, timestamps] of chunks) {
     for (let at = 0; at < ids.length; at += 1)
       objects.push({ id: ids[at], sensor_id: sensorIds[at], value: values[at], timestamp: timestamps[at] });
   }
@@ -235,7 +246,6 @@ const duckDb = (name, methodsOf = () => ({}), Client = OtherDuckDb) => [
 const chunked = (name, method, get) =>
   duckDb(name, (client) => ({ columns: (sql) => client.chunks(sql, method, get) }));
 const objects = (name, read, Client) => duckDb(name, (client) => ({ objects: (sql) => read(client, sql) }), Client);
-const materialized = (client) => ({ columns: (sql) => DuckDbBindings.prototype.columns.call(client, sql, false) });
 
 /** Inserts of all rows at once, without a transaction and within one. */
 const atOnce = (method, kept) =>
@@ -262,7 +272,7 @@ const atOnce = (method, kept) =>
   ]);
 
 const columnWays = [
-  duckDb('bindings: materialized', materialized, DuckDbBindings),
+  duckDb('bindings: streamed', (client) => ({ columns: (sql) => client.streamed(sql) })),
   ...['run', 'stream'].flatMap((method) => [
     chunked(`api: ${method}, chunk.getColumns`, method, getColumns),
     chunked(`api: ${method}, vector.getItem`, method, getItems),
@@ -298,7 +308,8 @@ export const OTHER_CELLS = {
   ],
   'duckdb-columns-in': [...atOnce('writeColumns', keptColumns), duckDb('api: vector.setItem')],
   'duckdb-objects-out': [
-    objects('bindings: streamed, a loop makes objects', streamedObjects, DuckDbBindings),
+    objects('bindings: streamed, a loop', (client, sql) => objectsByLoop(client.streamed(sql))),
+    objects('bindings: materialized, a loop', (client, sql) => objectsByLoop(client.columns(sql)), DuckDbBindings),
     objects('api: run, getRowObjectsJS', async (client, sql) => (await client.run(sql)).getRowObjectsJS()),
     objects('api: runAndReadAll, getRowObjects', async ({ connection }, sql) =>
       (await connection.runAndReadAll(sql)).getRowObjects(),

@@ -22,10 +22,10 @@ export interface DuckDbClient<Row> {
   run(sql: string): Promise<unknown>;
   writeRows(table: string): Promise<DuckDbWriter<readonly Row[]>>;
   writeColumns(table: string): Promise<DuckDbWriter<MeasurementColumns>>;
-  /** All rows of a query, as objects. `areTexts`: whether its columns are texts. */
-  objects(sql: string, areTexts?: boolean): Promise<DuckDbObject[]>;
-  /** The columns of a query, chunk by chunk or in one piece. `isWhole`: whether it selects all rows of a table. */
-  columns(sql: string, isWhole: boolean): AsyncGenerator<readonly DuckDbColumn[]>;
+  /** All rows of a query, as objects. */
+  objects(sql: string): Promise<DuckDbObject[]>;
+  /** The columns of a query, chunk by chunk or in one piece. */
+  columns(sql: string): AsyncGenerator<readonly DuckDbColumn[]>;
   close(): void;
 }
 

@@ -5,11 +5,10 @@
  *
  * Its ways, each from the fastest to the slowest. Rows in: typed arrays filled from the rows, with a timestamp's halves written as
  * numbers, with a `bigint` of the caller's, with `BigInt(timestamp)`; `append_int32` and its kind. Columns in: `copy_data_to_vector`
- * into a chunk that is used again, into new chunks. Objects out: chunks of a materialized result pushed to an array, set in an
- * array of the final length, chunks of a streamed result. Columns of a whole table: a streamed result whose next chunk is fetched
- * while one is read, without that, a materialized result by `result_get_chunk`, by `fetch_chunk`. Columns of a filter: a materialized
- * result comes first, since streamed chunks have only the few rows that are left of a chunk of the table. Objects and columns of texts:
- * a streamed result, a materialized one. In each: long texts that follow one another in memory copied together and cut, then a
+ * into a chunk that is used again, into new chunks. Objects and columns out: a materialized result by `result_get_chunk`, by
+ * `fetch_chunk`, a streamed result whose next chunk is fetched while one is read. Streamed chunks of a filter have only the few rows that
+ * are left of a chunk of the table. Objects are made by a loop that is kept, then by a new one per query, and pushed to an array, then
+ * set in an array of the final length. Texts: long ones that follow one another in memory copied together and cut, then a
  * `get_data_from_pointer` per text with any decoder.
  *
  * `vector_get_data` copies, so nothing that it returns depends on its chunk. `vector_get_validity` is null for a vector without nulls,
@@ -46,8 +45,6 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
   readonly versions = { [DUCKDB_NODE_BINDINGS]: optionalVersion(DUCKDB_NODE_BINDINGS) };
   readonly #database: Bindings.Database;
   readonly #connection: Bindings.Connection;
-  /** The chunk that is read, kept alive: its vectors point to texts in its memory. */
-  readonly #chunk: Bindings.DataChunk[] = [];
 
   private constructor(database: Bindings.Database, connection: Bindings.Connection) {
     this.#database = database;
@@ -103,21 +100,19 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
     };
   }
 
-  async objects(sql: string, areTexts = false): Promise<DuckDbObject[]> {
-    const result = await (areTexts ? this.#stream(sql) : library.query(this.#connection, sql));
+  async objects(sql: string): Promise<DuckDbObject[]> {
+    const result = await library.query(this.#connection, sql);
     const names = Array.from({ length: library.column_count(result) }, (_, column) =>
       library.column_name(result, column),
     );
     const makeObjects = objectMaker(names);
     const objects: DuckDbObject[] = [];
-    const add = (columns: readonly DuckDbColumn[]): void => makeObjects(columns, columns[0]!.length, objects);
-    if (areTexts) for await (const columns of this.#streamed(result)) add(columns);
-    else for (const columns of this.#chunksOf(result)) add(columns);
+    for (const columns of chunksOf(result)) makeObjects(columns, columns[0]!.length, objects);
     return objects;
   }
 
-  columns(sql: string, isWhole: boolean): AsyncGenerator<readonly DuckDbColumn[]> {
-    return isWhole ? this.#streamed(this.#stream(sql)) : this.#materialized(sql);
+  async *columns(sql: string): AsyncGenerator<readonly DuckDbColumn[]> {
+    for (const columns of chunksOf(await library.query(this.#connection, sql))) yield columns;
   }
 
   close(): void {
@@ -143,45 +138,27 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
       finish: (): void => library.appender_close_sync(appender),
     };
   }
-
-  async #stream(sql: string): Promise<Bindings.Result> {
-    return library.execute_prepared_streaming(await library.prepare(this.#connection, sql));
-  }
-
-  /** The columns of a streamed result, chunk by chunk. */
-  async *#streamed(pending: Bindings.Result | Promise<Bindings.Result>): AsyncGenerator<readonly DuckDbColumn[]> {
-    const result = await pending;
-    const types = typesOf(result);
-    let next = library.fetch_chunk(result);
-    for (;;) {
-      const chunk = await next;
-      if (chunk === null || library.data_chunk_get_size(chunk) === 0) return;
-      next = library.fetch_chunk(result);
-      yield this.#columnsOf(chunk, types);
-    }
-  }
-
-  async *#materialized(sql: string): AsyncGenerator<readonly DuckDbColumn[]> {
-    for (const columns of this.#chunksOf(await library.query(this.#connection, sql))) yield columns;
-  }
-
-  /** The columns of a materialized result, chunk by chunk. */
-  *#chunksOf(result: Bindings.Result): Generator<readonly DuckDbColumn[]> {
-    const types = typesOf(result);
-    const count = library.result_chunk_count(result);
-    for (let index = 0; index < count; index += 1) {
-      yield this.#columnsOf(library.result_get_chunk(result, index), types);
-    }
-  }
-
-  #columnsOf(chunk: Bindings.DataChunk, types: readonly Bindings.Type[]): DuckDbColumn[] {
-    this.#chunk[0] = chunk;
-    const rows = library.data_chunk_get_size(chunk);
-    return types.map((type, column) => columnOf(library.data_chunk_get_vector(chunk, column), type, rows));
-  }
 }
 
-function typesOf(result: Bindings.Result): Bindings.Type[] {
+/** The chunk that is read, kept alive: its vectors point to texts in its memory. */
+let read: Bindings.DataChunk | undefined;
+
+/** The columns of a materialized result, chunk by chunk. */
+function* chunksOf(result: Bindings.Result): Generator<readonly DuckDbColumn[]> {
+  const types = typesOf(result);
+  const count = library.result_chunk_count(result);
+  for (let index = 0; index < count; index += 1) yield columnsOf(library.result_get_chunk(result, index), types);
+}
+
+/** The columns of a chunk whose columns have these types. */
+export function columnsOf(chunk: Bindings.DataChunk, types: readonly Bindings.Type[]): DuckDbColumn[] {
+  read = chunk;
+  const rows = library.data_chunk_get_size(read);
+  return types.map((type, column) => columnOf(library.data_chunk_get_vector(chunk, column), type, rows));
+}
+
+/** The types of the columns of a result. */
+export function typesOf(result: Bindings.Result): Bindings.Type[] {
   return Array.from({ length: library.column_count(result) }, (_, column) => library.column_type(result, column));
 }
 
@@ -243,13 +220,18 @@ function decoderOf(bytes: Buffer): (start: number, end: number) => string {
 
 type ObjectMaker = (columns: readonly DuckDbColumn[], rows: number, into: DuckDbObject[]) => void;
 
+const makers = new Map<string, ObjectMaker>();
+
 /**
- * A loop with the columns' names in its source, as a caller who knows the query writes it, so that all objects have one shape.
+ * A loop with the columns' names in its source, as a caller who knows the query writes it, so that all objects have one shape. It is kept:
+ * V8 would compile a new one from the start.
  */
 function objectMaker(names: readonly string[]): ObjectMaker {
   const properties = names.map((name, column) => `${JSON.stringify(name)}: v${column}[row]`);
   const columns = names.map((_, column) => `v${column} = columns[${column}]`);
   const source = `const ${columns.join(', ')};
 for (let row = 0; row < rows; row += 1) into.push({ ${properties.join(', ')} });`;
-  return new Function('columns', 'rows', 'into', source) as ObjectMaker;
+  const maker = makers.get(source) ?? (new Function('columns', 'rows', 'into', source) as ObjectMaker);
+  makers.set(source, maker);
+  return maker;
 }

@@ -57,20 +57,16 @@ function duckDbTables<Row>(client: DuckDbClient<Row>, makeRows: MakeRows<Row>): 
     reader: (table, { workload, lane }) => {
       const sql = queryOf(workload, table);
       const { columns } = workloadEntry(workload);
-      const areTexts = hasTexts(columns);
-      const isWhole = areTexts || workload === 'query.full_scan';
       if (lane === 'objects') {
         return {
-          sum: async () => sumResult(await client.objects(sql, areTexts), columns),
-          check: async (check) => check.addRows(await client.objects(sql, areTexts)),
+          sum: async () => sumResult(await client.objects(sql), columns),
+          check: async (check) => check.addRows(await client.objects(sql)),
         };
       }
       return {
-        sum: () => sumChunks(client.columns(sql, isWhole), columns),
+        sum: () => sumChunks(client.columns(sql), columns),
         check: async (check) => {
-          for await (const chunk of client.columns(sql, isWhole)) {
-            check.addColumns(chunk[0]!.length, chunk);
-          }
+          for await (const chunk of client.columns(sql)) check.addColumns(chunk[0]!.length, chunk);
         },
       };
     },
