@@ -329,7 +329,7 @@ export const OTHER_CELLS = {
 };
 
 /** The rows of a table, so few that a slice has several calls of most ways, and the requests of a sample. */
-const [ROWS, REQUESTS] = [250_000, 1000];
+const [ROWS, REQUESTS] = [500_000, 1000];
 const OPTIONS = { rows: ROWS, workers: 1, engines: {}, peers: true, scale: 1e-3 };
 /** The name of our side among clients. */
 export const OURS = 'boundary-bench';
@@ -338,7 +338,7 @@ export const requests = (family, engine, workload, lane, connections, ...batches
   return { family, engines: [engine], workload, lane, connections: [connections], batches };
 };
 
-/** The tasks: the cells that do each. The first word is the group. */
+/** The tasks: the cells that do each. The first word names a group of tasks. */
 export const TASKS = {
   'duckdb-rows-in': measurements('insert.bulk', 'row', 'embedded'),
   'duckdb-columns-in': measurements('insert.bulk', 'columns', 'embedded'),

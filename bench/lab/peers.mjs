@@ -24,35 +24,32 @@ const { values, positionals } = parseArgs({
   options: {
     seconds: { type: 'string', default: '30' },
     out: { type: 'string' },
-    group: { type: 'string' },
+    alone: { type: 'boolean' },
   },
 });
 const isMeant = (asked) => (task) => task === asked || task.startsWith(`${asked}-`);
 const names = Object.keys(TASKS);
 const tasks = names.filter((task) => positionals.length === 0 || positionals.some((asked) => isMeant(asked)(task)));
-if (values.group !== undefined) await measureGroup();
+if (values.alone) await measure(tasks[0]);
 else if (positionals.some((asked) => !names.some(isMeant(asked)))) {
   console.error(`Usage: node bench/lab/peers.mjs [TASK...] [--seconds 30] [--out FILE]. Tasks: ${names.join(', ')}`);
   process.exitCode = 2;
 } else process.exitCode = await measureAll();
 
-/** Measures the tasks of a group in this process, and sends the results to its parent. */
-async function measureGroup() {
+/** Measures a task in this process, and sends the results to its parent. */
+async function measure(task) {
   const families = new Map();
-  for (const task of tasks.filter(isMeant(values.group))) {
-    const { ways, versions } = await openTask(families, { task, ...TASKS[task] });
-    if (ways.length === 0) continue;
-    const openCells = [];
-    for (const { open } of ways) openCells.push(await open());
-    const slices = ways.map(({ cell }, place) => sampler(openCells[place], itemsOf(cell)));
-    const rates = await slicesInTurn(slices, Number(values.seconds));
-    for (const cell of openCells) await cell.close?.();
-    const results = ways.map(({ peer, way, isCell }, place) => {
-      return { task, peer, way, isCell, rate: median(rates[place]), slices: rates[place].length };
-    });
-    const message = { results, versions: await versions() };
-    await new Promise((sent) => process.send(message, sent));
-  }
+  const { ways, versions } = await openTask(families, { task, ...TASKS[task] });
+  const openCells = [];
+  for (const { open } of ways) openCells.push(await open());
+  const slices = ways.map(({ cell }, place) => sampler(openCells[place], itemsOf(cell)));
+  const rates = ways.length === 0 ? [] : await slicesInTurn(slices, Number(values.seconds));
+  const results = ways.map(({ peer, way, isCell }, place) => {
+    return { task, peer, way, isCell, rate: median(rates[place]), slices: rates[place].length };
+  });
+  const message = { results, versions: await versions?.() };
+  await new Promise((sent) => process.send(message, sent));
+  for (const cell of openCells) await cell.close?.();
   for (const family of families.values()) await family.close();
   process.exit();
 }
@@ -61,15 +58,15 @@ async function measureGroup() {
 async function measureAll() {
   const from = await origin();
   const [results, versions] = [[], {}];
-  for (const group of new Set(tasks.map((task) => task.split('-')[0]))) {
-    const words = [...tasks, '--group', group, '--seconds', values.seconds];
+  for (const task of tasks) {
+    const words = [task, '--alone', '--seconds', values.seconds];
     const child = fork(import.meta.filename, words, { execArgv: ['--expose-gc'] });
     child.on('message', (message) => {
       results.push(...message.results);
       Object.assign(versions, message.versions);
     });
     const [code] = await once(child, 'exit');
-    if (code !== 0) throw new Error(`the process of ${group} ended with the code ${code}`);
+    if (code !== 0) throw new Error(`the process of ${task} ended with the code ${code}`);
   }
   const missing = tasks.filter((name) => !results.some(({ task }) => task === name));
   for (const task of missing) console.error(`${task}: there are no cells.`);
