@@ -113,9 +113,8 @@ const shared = (...clients) => clients.map((client) => [client, 'one connection'
 
 /** For each task the client, the name of the way, and what of the plan of a cell of the client it changes. */
 export const OTHER_SETTINGS = {
-  'redis-get': shared('ioredis', 'valkey-glide'),
-  'redis-get-64': [...shared('ioredis', 'node-redis', 'valkey-glide'), ...own('node-redis', 'multi().exec()')],
-  'redis-mget-64': shared('ioredis', 'node-redis', 'valkey-glide'),
+  'redis-get': shared('ioredis'),
+  'redis-get-64': [...shared('ioredis'), ...own('node-redis', 'multi().exec()')],
   'mysql-select': [
     ['mysql2', 'query', { setting: 'text' }],
     ...shared('mysql2'),
