@@ -20,7 +20,7 @@ import { median } from '../../dist/stats/quantile.js';
 import { rateOf } from '../../dist/stats/summary.js';
 import { RESULTS } from '../docs/runs.mjs';
 import { DUCKDB_LANES, duckDbWays } from './fair-duckdb.mjs';
-import { slicesInTurn } from './in-turn.mjs';
+import { garbageOfSlices, slicesInTurn } from './in-turn.mjs';
 import { openTask, OURS, requests, sampler, TASKS } from './peer-ways.mjs';
 
 const lines = (workload) => ({ family: 'ingest', engines: ['in-process'], workload, lane: 'batch' });
@@ -64,6 +64,7 @@ async function waysOf(lane, url) {
 
 /** Answers a process that compares: by the fastest way of each client, by opening one, or by a slice of it. */
 async function serve(ways) {
+  const garbage = garbageOfSlices();
   let slice;
   const fastest = async () => {
     const peers = [OURS, ...new Set(ways.map(({ peer }) => peer).filter((peer) => peer !== OURS))];
@@ -83,7 +84,7 @@ async function serve(ways) {
   };
   process.on('disconnect', () => process.exit());
   process.on('message', async (message) => {
-    globalThis.gc();
+    await garbage.clear();
     process.send(message === 'fastest' ? await fastest() : message === 'slice' ? await slice() : await open(message));
   });
 }
@@ -91,7 +92,7 @@ async function serve(ways) {
 /** Starts a process of a lane. */
 function startSide(lane, url) {
   const words = ['--side', lane, '--url', url, '--seconds', values.seconds];
-  const child = fork(import.meta.filename, words, { execArgv: ['--expose-gc'] });
+  const child = fork(import.meta.filename, words);
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the process of ${lane} ended with the code ${code}`);
   });

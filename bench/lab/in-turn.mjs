@@ -1,3 +1,5 @@
+import { exposeCollector } from '../../dist/collect-garbage.js';
+import { GarbageBetween } from '../../dist/runner/garbage-collection.js';
 import { median } from '../../dist/stats/quantile.js';
 import { seededDraws, shuffled } from '../../dist/stats/random.js';
 
@@ -31,14 +33,20 @@ export const SLICE_MS = 100;
 /** The rounds of slices before the rounds that count, and the fewest rounds that count. */
 const [WARM_UP_ROUNDS, LEAST_ROUNDS] = [2, 5];
 
+/**
+ * The garbage of slices. All of it is collected only if there is much: that drops compiled code, and the next 100 ms would include its
+ * compilation.
+ */
+export const garbageOfSlices = () => new GarbageBetween(exposeCollector());
+
 /** Takes slices in rounds of random order, for some seconds. Each of `slices` takes one, and returns a rate. Returns the rates of each. */
 export async function slicesInTurn(slices, seconds) {
-  const draw = seededDraws(Date.now());
+  const [draw, garbage] = [seededDraws(Date.now()), garbageOfSlices()];
   const rates = slices.map(() => []);
   const end = performance.now() + 1000 * seconds;
   for (let round = -WARM_UP_ROUNDS; round < LEAST_ROUNDS || performance.now() < end; round += 1) {
     for (const place of shuffled([...slices.keys()], draw)) {
-      globalThis.gc?.();
+      await garbage.clear();
       const rate = await slices[place]();
       if (round >= 0) rates[place].push(rate);
     }

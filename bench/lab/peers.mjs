@@ -60,7 +60,7 @@ async function measureAll() {
   const [results, versions] = [[], {}];
   for (const task of tasks) {
     const words = [task, '--alone', '--seconds', values.seconds];
-    const child = fork(import.meta.filename, words, { execArgv: ['--expose-gc'] });
+    const child = fork(import.meta.filename, words);
     child.on('message', (message) => {
       results.push(...message.results);
       Object.assign(versions, message.versions);
