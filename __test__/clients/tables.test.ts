@@ -107,6 +107,7 @@ describe.each(duckDbClients)('$name', ({ open, rowsOf }) => {
       writer.finish();
       const expected = Object.values(columns).map((column) => [...column]);
       expect(await columnsOf(client, sql)).toEqual(expected);
+      expect(await columnsOf(client, `${sql} ORDER BY id`)).toEqual(expected);
     }));
 
   it('reads nulls and texts of every length', () =>

@@ -14,10 +14,8 @@ import { SLICE_MS } from './in-turn.mjs';
 import { OURS } from './peer-ways.mjs';
 
 const { sensors, valueStep, timestampStart, timestampStep } = matrix;
-const loadSql = (
-  count,
-) => `CREATE TABLE measured AS SELECT i::INT AS id, (i % ${sensors})::INT AS sensor_id, i * ${valueStep}::DOUBLE AS value,
-  ${timestampStart} + i * ${timestampStep} AS timestamp FROM range(${count}) numbers(i)`;
+const MEASURED = `SELECT i::INT AS id, (i % ${sensors})::INT AS sensor_id, i * ${valueStep}::DOUBLE AS value,
+  ${timestampStart} + i * ${timestampStep} AS timestamp FROM`;
 const CHECK = `SELECT count(*)::INT AS count, sum(id + sensor_id + value + timestamp - ${timestampStart})::DOUBLE AS sum FROM added`;
 const SCAN = queryOf('query.full_scan', 'measured');
 const TEXTS = queryOf('query.texts', 'measured');
@@ -27,14 +25,14 @@ const right = (rows, count, sum) => {
   return Math.abs(sum / count - mean) < 1e-9 * mean ? count : 0;
 };
 
-/** The input of a lane, made once by its process. */
-const made = new Map();
-const inputOf = (make, count) => {
-  if (!made.has(make)) made.set(make, make(count).make({ start: 0, rows: count }));
-  return made.get(make);
+/** The input of a lane, made once: a process has one lane, and so one number of rows. */
+const lazily = (make) => {
+  let made;
+  return (count) => (made ??= make(count));
 };
-let stream;
-const streamOf = (count) => (stream ??= encodeStream(inputOf(keptColumns, count)));
+const columnsIn = lazily((count) => keptColumns(count).make({ start: 0, rows: count }));
+const rowsIn = lazily((count) => keptRows(count).make({ start: 0, rows: count }));
+const streamIn = lazily((count) => encodeStream(columnsIn(count)));
 
 /** The work of the lanes by our library, with the methods that `Theirs` has. */
 class Ours {
@@ -161,14 +159,9 @@ const MILLION = 1_000_000;
  * cells where it changes the ratio.
  */
 export const DUCKDB_LANES = {
-  'insert-columns': [
-    (client, rows) => client.writeColumns(inputOf(keptColumns, rows)),
-    'insert.bulk',
-    'columns',
-    'columns',
-  ],
-  'insert-rows': [(client, rows) => client.writeRows(inputOf(keptRows, rows)), 'insert.bulk', 'staged-row', 'row'],
-  'insert-arrow': [(client, rows) => client.writeArrow(streamOf(rows)), 'insert.bulk', 'arrow-ipc'],
+  'insert-columns': [(client, rows) => client.writeColumns(columnsIn(rows)), 'insert.bulk', 'columns', 'columns'],
+  'insert-rows': [(client, rows) => client.writeRows(rowsIn(rows)), 'insert.bulk', 'staged-row', 'row'],
+  'insert-arrow': [(client, rows) => client.writeArrow(streamIn(rows)), 'insert.bulk', 'arrow-ipc'],
   'scan-columns': [readColumns, 'query.full_scan', 'columnar', 'columnar', 10 * MILLION],
   'scan-objects': [readObjects, 'query.full_scan', 'objects', 'objects'],
   'scan-arrow': [
@@ -194,7 +187,7 @@ export function duckDbWays(lane) {
 
 async function slicer(workload, client, work, rows) {
   const isInsert = workload === 'insert.bulk';
-  await client.run(loadSql(rows));
+  await client.run(`CREATE TABLE measured AS ${MEASURED} range(${rows}) numbers(i)`);
   return async () => {
     if (isInsert) await client.run(createSql('added'));
     let [found, expected] = [0, 0];

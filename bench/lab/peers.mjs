@@ -2,7 +2,7 @@
 /**
  * Do cells use other clients by their fastest ways? `node bench/lab/peers.mjs [TASK...] [--seconds 30] [--out FILE]` measures the documented
  * ways of the other clients from npm, for tasks or groups of tasks. Cells are ways, and bench/lab/peer-ways.mjs has the others. All ways of a
- * group take turns in one process: slices of the work of a cell, in random order, for `--seconds` per task. It prints the median rate of
+ * task take turns in one process: slices of the work of a cell, in random order, for `--seconds` per task. It prints the median rate of
  * each way, and exits with 1 if all cells of a client for a task are more than 10 % slower than the client's fastest way. With `--out` it
  * writes the rates to a file, from which `bench/docs.mjs` makes the table, and exits with 0.
  */
@@ -30,7 +30,7 @@ const { values, positionals } = parseArgs({
 const isMeant = (asked) => (task) => task === asked || task.startsWith(`${asked}-`);
 const names = Object.keys(TASKS);
 const tasks = names.filter((task) => positionals.length === 0 || positionals.some((asked) => isMeant(asked)(task)));
-if (values.alone) await measure(tasks[0]);
+if (values.alone) await measure(positionals[0]);
 else if (positionals.some((asked) => !names.some(isMeant(asked)))) {
   console.error(`Usage: node bench/lab/peers.mjs [TASK...] [--seconds 30] [--out FILE]. Tasks: ${names.join(', ')}`);
   process.exitCode = 2;

@@ -19,6 +19,7 @@ import { isAscii } from 'node:buffer';
 import library from '@duckdb/node-bindings';
 import type * as Bindings from '@duckdb/node-bindings';
 
+import { generateFunction } from '../library/engine/code-generation.js';
 import {
   CHUNK_ROWS,
   type DuckDbClient,
@@ -220,18 +221,14 @@ function decoderOf(bytes: Buffer): (start: number, end: number) => string {
 
 type ObjectMaker = (columns: readonly DuckDbColumn[], rows: number, into: DuckDbObject[]) => void;
 
-const makers = new Map<string, ObjectMaker>();
-
 /**
- * A loop with the columns' names in its source, as a caller who knows the query writes it, so that all objects have one shape. It is kept:
- * V8 would compile a new one from the start.
+ * A loop with the columns' names in its source, as a caller who knows the query writes it, so that all objects have one shape. The same
+ * names give the same loop: V8 would compile a new one from the start.
  */
 function objectMaker(names: readonly string[]): ObjectMaker {
   const properties = names.map((name, column) => `${JSON.stringify(name)}: v${column}[row]`);
   const columns = names.map((_, column) => `v${column} = columns[${column}]`);
   const source = `const ${columns.join(', ')};
 for (let row = 0; row < rows; row += 1) into.push({ ${properties.join(', ')} });`;
-  const maker = makers.get(source) ?? (new Function('columns', 'rows', 'into', source) as ObjectMaker);
-  makers.set(source, maker);
-  return maker;
+  return generateFunction<ObjectMaker>(['columns', 'rows', 'into'], source);
 }
