@@ -113,7 +113,6 @@ const shared = (...clients) => clients.map((client) => [client, 'one connection'
 
 /** For each task the client, the name of the way, and what of the plan of a cell of the client it changes. */
 export const OTHER_SETTINGS = {
-  'redis-get': shared('ioredis'),
   'redis-get-64': [...shared('ioredis'), ...own('node-redis', 'multi().exec()')],
   'mysql-select': [
     ['mysql2', 'query', { setting: 'text' }],

@@ -13,6 +13,8 @@ const OF_ADDON_ALONE: Readonly<Record<string, string>> = {
   '/strings/': 'answers as strings of JavaScript',
   '/rows/': 'answers as objects of JavaScript',
   '/mysql/shared/': "one client for all callers: Rust's is one session, which one caller has",
+  '/redis/shared/': "MGET and MSET of one client for all callers: Rust's SharedKvClient has GET and SET alone",
+  '/redis-cluster/shared/': "MGET and MSET of one client for all callers: Rust's SharedKvClient has GET and SET alone",
   '/native-json/': 'JSON that Rust reads, as in each lane of Rust',
 };
 
