@@ -1,5 +1,7 @@
 /** A workload of the tests: the sum of numbers by several ways, one of which is a program in Python if Python is there. */
 import { execFileSync } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { devNull } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 import { program, workload } from '../../../dist/bench.js';
@@ -127,4 +129,33 @@ export const changes = workload('changes', {
     'rust, timed': { timed: () => 0, run: ({ numbers }) => sort(numbers) },
     'rust, timed alone': { timed: ({ numbers }) => sort(numbers).indexOf(1), run: ({ numbers }) => numbers.toSorted() },
   },
+});
+
+const shuffled = (length) => Float64Array.from({ length }, (_, index) => (index * 7919) % length);
+const firstOf = (numbers) => {
+  // An input that was used before is sorted.
+  if (numbers[1] === 1) throw new Error('the input was used before');
+  return [sort(numbers)[1]];
+};
+
+export const fresh = workload('fresh', {
+  fresh: true,
+  input: () => shuffled(101),
+  ways: {
+    js: firstOf,
+    'js later': async (numbers) => firstOf(numbers),
+    'js lazy': function* (numbers) {
+      yield* firstOf(numbers);
+    },
+    'js wrong': (numbers) => [firstOf(numbers)[0] + 1],
+  },
+});
+
+const step = (name) => () => appendFileSync(process.env['BB_TEST_STEPS'] ?? devNull, `${name} ${process.pid}\n`);
+
+export const named = workload('named', {
+  inputs: { made: () => shuffled(100), value: shuffled(1000) },
+  setup: step('setup'),
+  teardown: step('teardown'),
+  ways: { js: (numbers) => numbers.at(-1), 'js, twice': (numbers) => (numbers.at(-1), numbers.at(-1)) },
 });

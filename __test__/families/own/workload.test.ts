@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 
+import { groupBy } from '../../../src/compare/cell-groups.js';
 import { loadOwn, wordsOf } from '../../../src/cli/own-files.js';
 import { type OwnWorkload, workload } from '../../../src/families/own/workload.js';
 import { program } from '../../../src/families/own/program.js';
@@ -70,6 +71,15 @@ describe('a workload of the user', () => {
     ['arguments of the way rust must be an array', { ways: { rust: { program: 'p' } as never } }],
     ['the ways are js; did you mean js?', { ways: { js }, noop: { jss: js } }],
     ['read must be a function', { read: 3 as never, ways: { js } }],
+    ['inputs must be an object of inputs by their names', { inputs: [1] as never, ways: { js } }],
+    ['inputs must be an object of inputs by their names', { inputs: {}, ways: { js } }],
+    ['inputs have names, and stand instead of sizes and input', { inputs: { a: 1 }, sizes: [1], ways: { js } }],
+    ['inputs have names, and stand instead of sizes and input', { inputs: { '': 1 }, ways: { js } }],
+    ['fresh must be true or false', { fresh: 1 as never, ways: { js } }],
+    ['fresh inputs are made by a function, and there is none', { fresh: true, ways: { js } }],
+    ['fresh inputs are made by a function, and the input a is none', { fresh: true, inputs: { a: 1 }, ways: { js } }],
+    ['the way rust is a program', { fresh: true, input: js, ways: { js, rust: program('p') } }],
+    ['setup must be a function', { setup: 3 as never, ways: { js } }],
     ['noop has a twin of "napi"; the ways are js', { ways: { js }, noop: { napi: js } }],
     ['the twin of the way js must be a function', { ways: { js }, noop: { js: 3 as never } }],
   ])('is refused if it makes no sense: %s', (message, definition) => {
@@ -118,7 +128,15 @@ describe('files of workloads', () => {
   });
 
   it('export workloads', async () => {
-    expect((await loadOwn([FILE])).map(({ name }) => name)).toEqual(['sum', 'wrong', 'lazy', 'read', 'changes']);
+    expect((await loadOwn([FILE])).map(({ name }) => name)).toEqual([
+      'sum',
+      'wrong',
+      'lazy',
+      'read',
+      'changes',
+      'fresh',
+      'named',
+    ]);
     await expect(loadOwn([FILE, FILE])).rejects.toThrow('two workloads have the name sum');
     await expect(
       loadOwn([fileURLToPath(new URL('equal.test.ts', import.meta.url)).replace('equal.test.ts', 'sum.py')]),
@@ -131,6 +149,7 @@ describe('a run of a file', () => {
   beforeAll(async () => {
     const families = await loadOwn([FILE]);
     const few = { forks: 2, samples: 2, timeBudgetSeconds: 0.01 };
+    process.env['BB_TEST_STEPS'] = join(folder, 'steps');
     const result = await run({ families, directory: join(folder, 'run'), ...few });
     records = result.run.records;
   });
@@ -161,6 +180,30 @@ describe('a run of a file', () => {
     for (const lane of ['js-in-place', 'js-of-objects', 'rust-timed', 'rust-timed-alone']) {
       const message = expect.stringMatching(/^the way .* changed its input/) as string;
       expectFailed(`changes/${lane}`, { code: 'BB_INPUT_CHANGED', message });
+    }
+  });
+
+  it('gives each call an input of its own if asked, so that a way may use it up', () => {
+    for (const lane of ['js', 'js-later', 'js-lazy'])
+      expect(of(`fresh/${lane}`), lane).toMatchObject({ outcome: 'completed' });
+    expectFailed('fresh/js-wrong', { code: 'BB_CHECKSUM_MISMATCH' });
+  });
+
+  it('measures inputs by their names, between setup and teardown', () => {
+    const named = records.filter(({ family }) => family === 'named');
+    expect(named.map(({ id, workload: of }) => [id, of])).toEqual(
+      ['made', 'value'].flatMap((input) =>
+        ['js', 'js-twice'].map((way) => [`named/${input}/${way}`, `named.${input}`]),
+      ),
+    );
+    expect(new Set(named.map(({ outcome }) => outcome))).toEqual(new Set(['completed']));
+    const steps = fs.readFileSync(join(folder, 'steps'), 'utf8').split('\n').filter(Boolean);
+    const byProcess = groupBy(steps, (step) => step.split(' ')[1]!);
+    // Two processes of each of four cells, at least.
+    expect(byProcess.length).toBeGreaterThanOrEqual(8);
+    for (const own of byProcess) {
+      expect(own.map((step) => step.split(' ')[0])).toEqual(own.map((_, at) => ['setup', 'teardown'][at % 2]));
+      expect(own.length % 2).toBe(0);
     }
   });
 

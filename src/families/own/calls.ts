@@ -26,6 +26,25 @@ export async function calledLater<Input>(
   return results[(repeats - 1) & 1];
 }
 
+/** Calls a function with each of the inputs, of which there is at least one, and returns its last result. */
+export function calledWithEach<Input>(run: (input: Input) => unknown, inputs: readonly Input[]): unknown {
+  const first = run(inputs[0]!);
+  const results = (kept.results = [first, first]);
+  for (let at = 1; at < inputs.length; at += 1) results[at & 1] = run(inputs[at]!);
+  return results[(inputs.length - 1) & 1];
+}
+
+/** The same of a function that returns promises, one after the other. */
+export async function calledWithEachLater<Input>(
+  run: (input: Input) => unknown,
+  inputs: readonly Input[],
+): Promise<unknown> {
+  const first = await run(inputs[0]!);
+  const results = (kept.results = [first, first]);
+  for (let at = 1; at < inputs.length; at += 1) results[at & 1] = await run(inputs[at]!);
+  return results[(inputs.length - 1) & 1];
+}
+
 /** Lets go of the last results. */
 export function forgetResults(): void {
   kept.results = [];

@@ -5,6 +5,7 @@ import { loadedAddons } from '../../host/loaded-addons.js';
 import { suggestion } from '../../closest-word.js';
 import {
   type OptionChecks,
+  checkBoolean,
   checkFunction,
   checkLater,
   checkNumber,
@@ -18,7 +19,7 @@ import { type Cell, type Side, itemsOf } from '../../records/record.js';
 import { FEWEST_CALLS_FOR_HEAP, heapBytesPerCall } from '../heap-bytes.js';
 import { IN_PROCESS } from '../in-process.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, Stopwatch } from '../workload.js';
-import { called, calledLater, forgetResults, isPromise } from './calls.js';
+import { called, calledLater, calledWithEach, calledWithEachLater, forgetResults, isPromise } from './calls.js';
 import { type Canonical, DEFAULT_TOLERANCE, canonicalOf, differenceOf } from './equal.js';
 import { READ_IN_FULL } from '../../records/checksum.js';
 import { NOOP, noopLaneOf } from '../../records/noop.js';
@@ -58,6 +59,17 @@ export interface OwnWorkload<Input> {
    * values need a seed. Absent: the size itself is the input.
    */
   readonly input?: (size: number) => Input | Promise<Input>;
+  /** Inputs by their names, instead of sizes: values, or functions that make them as `input` does. Each is compared by itself. */
+  readonly inputs?: Readonly<Record<string, Input | (() => Input | Promise<Input>)>>;
+  /**
+   * Whether each call gets an input of its own, made untimed, for ways that use it up, such as a sort in place. `input` or a function
+   * of `inputs` makes it, and all ways must be functions. Default: false.
+   */
+  readonly fresh?: boolean;
+  /** Called once in each process, before it makes an input. */
+  readonly setup?: () => unknown;
+  /** Called once in each process, after its last call. */
+  readonly teardown?: () => unknown;
   /**
    * The ways to do the work, by their names. The first word of a name is the side: `js` or `wasm`, `napi` for any addon, or `rust`.
    * Each must return its result, which must not depend on earlier calls. A way that changes its input fails (`BB_INPUT_CHANGED`):
@@ -149,6 +161,10 @@ export function workload<Input = number>(name: string, definition: OwnWorkload<I
   const own = readOptions<OwnWorkload<Input>>(definition, CHECKS, `the workload ${name}`);
   const { sizes, tolerance = DEFAULT_TOLERANCE, module } = own;
   const ways = waysOf(name, own.ways);
+  checkInputs(own, ways);
+  const inputs: readonly InputPlace[] = own.inputs
+    ? Object.keys(own.inputs).map((input) => ({ input }))
+    : (sizes ?? [undefined]).map((size) => ({ size }));
   const twins = twinsOf(ways, own.noop);
   const work: PlannedWorkload<Input> = { ...own, name, planned: [...ways, ...twins], tolerance };
   return {
@@ -157,7 +173,7 @@ export function workload<Input = number>(name: string, definition: OwnWorkload<I
     description: own.description ?? `${ways.map((way) => way.name).join(', ')}`,
     defaultRows: 1,
     hasOperations: true,
-    plan: () => (sizes ?? [undefined]).flatMap((size) => work.planned.map((way) => plannedWay(work, way, size))),
+    plan: () => inputs.flatMap((place) => work.planned.map((way) => plannedWay(work, way, place))),
     open: async (options, cells) => openWork(work, options as OwnOptions, cells),
   };
 }
@@ -166,6 +182,10 @@ const CHECKS: OptionChecks<OwnWorkload<never>> = {
   description: checkText,
   sizes: checkSizes,
   input: checkFunction,
+  inputs: checkLater,
+  fresh: checkBoolean,
+  setup: checkFunction,
+  teardown: checkFunction,
   ways: checkLater,
   noop: checkLater,
   items: checkFunction,
@@ -174,6 +194,37 @@ const CHECKS: OptionChecks<OwnWorkload<never>> = {
   tolerance: checkNumber,
   module: checkText,
 };
+
+/** The size of an input, or its name. */
+interface InputPlace {
+  readonly size?: number | undefined;
+  readonly input?: string;
+}
+
+/** Throws `BB_INVALID_ARGUMENT` for inputs that make no sense together. */
+function checkInputs<Input>(
+  { sizes, input, inputs, fresh = false }: OwnWorkload<Input>,
+  ways: readonly PlannedWay<Input>[],
+): void {
+  if (inputs !== undefined) {
+    if (typeof inputs !== 'object' || inputs === null || Array.isArray(inputs) || Object.keys(inputs).length === 0) {
+      throw invalidArgument(`inputs must be an object of inputs by their names, not ${describeValue(inputs)}`);
+    }
+    for (const name of Object.keys(inputs)) checkText('the name of an input', name);
+    if (Object.hasOwn(inputs, '') || sizes !== undefined || input !== undefined) {
+      throw invalidArgument('inputs have names, and stand instead of sizes and input');
+    }
+  }
+  if (!fresh) return;
+  const fixed = inputs && Object.keys(inputs).find((name) => typeof inputs[name] !== 'function');
+  if (fixed !== undefined || (inputs ?? input) === undefined) {
+    const what = fixed === undefined ? 'there is none' : `the input ${fixed} is none`;
+    throw invalidArgument(`fresh inputs are made by a function, and ${what}`);
+  }
+  const other = ways.find(({ run, timed }) => isProgram(run) || timed !== undefined);
+  if (other === undefined) return;
+  throw invalidArgument(`fresh inputs go to functions, and the way ${other.name} is a program or times itself`);
+}
 
 /** A workload whose definition was checked. */
 interface PlannedWorkload<Input> extends OwnWorkload<Input> {
@@ -264,17 +315,18 @@ function checkSizes(_name: string, sizes: unknown): void {
 function plannedWay<Input>(
   { name, planned, items }: PlannedWorkload<Input>,
   { name: variant, lane, side, run, isNoop = false }: PlannedWay<Input>,
-  size: number | undefined,
+  { size, input }: InputPlace,
 ): PlannedCell {
   const count = items?.(size ?? 1) ?? 1;
   if (!Number.isSafeInteger(count) || count < 1) {
     throw invalidArgument(`items must return a whole number of 1 or more, not ${describeValue(count)}`);
   }
-  const idOf = (way: string): string => [name, ...(size === undefined ? [] : [size]), way].join('/');
+  const place = size ?? input;
+  const idOf = (way: string): string => [name, ...(place === undefined ? [] : [place]), way].join('/');
   const cell: Cell = {
     id: idOf(lane),
     family: name,
-    workload: size === undefined ? name : `${name}.${size}`,
+    workload: place === undefined ? name : `${name}.${place}`,
     lane,
     side,
     variant,
@@ -302,8 +354,14 @@ async function openWork<Input>(
   { results: given }: OwnOptions,
   cells: readonly PlannedCell[],
 ): Promise<OpenFamily> {
+  await work.setup?.();
   // The first process of the run finds out what is right, so that no way is compiled by what another one did in its process.
-  const results = given ?? (await resultsOf(work, cells));
+  const results =
+    given ??
+    (await resultsOf(work, cells).catch(async (thrown: unknown) => {
+      await work.teardown?.();
+      throw thrown;
+    }));
   return {
     // The user's addons, which the file has loaded.
     versions: loadedAddons,
@@ -311,18 +369,25 @@ async function openWork<Input>(
     openCell: async ({ cell }) => {
       const way = work.planned.find(({ lane, side }) => lane === cell.lane && side === cell.side);
       if (way === undefined) throw invalidArgument(`the workload ${work.name} has no cell ${cell.id}`);
-      const input = await inputOf(work, cell.size);
+      const input = await inputOf(work, cell);
       const verify = way.isNoop === true ? unchecked : verifierOf(work, way, input, results[cell.workload]);
       if (isProgram(way.run)) return openProgram(work, way.run, cell, input, verify);
       if (way.timed !== undefined) return openTimed(work, way.name, way.timed, way.run, cell, input, verify);
       return openFunction(work, way, way.run, cell, input, verify);
     },
-    close: async () => {},
+    close: async () => {
+      await work.teardown?.();
+    },
   };
 }
 
-async function inputOf<Input>({ input }: PlannedWorkload<Input>, size = 1): Promise<Input> {
-  return input === undefined ? (size as Input) : input(size);
+async function inputOf<Input>(
+  { name, input, inputs }: PlannedWorkload<Input>,
+  { workload: of, size = 1 }: Pick<Cell, 'workload' | 'size'>,
+): Promise<Input> {
+  if (inputs === undefined) return input === undefined ? (size as Input) : input(size);
+  const named = inputs[of.slice(name.length + 1)] as Input | (() => Input | Promise<Input>);
+  return typeof named === 'function' ? (named as () => Input | Promise<Input>)() : named;
 }
 
 /**
@@ -337,11 +402,11 @@ async function resultsOf<Input>(
   const reference = functions.find(({ side }) => side === 'js') ?? functions[0];
   const { read, check } = work;
   if ((check !== undefined && read === undefined) || reference === undefined) return {};
-  const bySize = new Map(cells.map(({ cell }) => [cell.workload, cell.size]));
+  const byWorkload = new Map(cells.map(({ cell }) => [cell.workload, cell]));
   const results: Record<string, Canonical> = {};
-  for (const [name, size] of bySize) {
+  for (const [name, cell] of byWorkload) {
     try {
-      const result = await (reference.run as WayFunction<Input>)(await inputOf(work, size));
+      const result = await (reference.run as WayFunction<Input>)(await inputOf(work, cell));
       requireResult(reference, result);
       results[name] = canonicalOf(read === undefined ? result : read(result));
     } catch (thrown) {
@@ -438,28 +503,48 @@ async function guarded<T>(way: string, work: () => T | PromiseLike<T>): Promise<
   }
 }
 
+/** The most inputs that are made at once for calls that each get one of their own. */
+const FRESH_AT_ONCE = 1024;
+
 async function openFunction<Input>(
-  { read, check }: PlannedWorkload<Input>,
+  work: PlannedWorkload<Input>,
   { name, isNoop = false }: PlannedWay<Input>,
   run: WayFunction<Input>,
   cell: Cell,
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
-  const copy = copyOf(input);
+  const { read, check, fresh = false } = work;
+  const copy = fresh ? undefined : copyOf(input);
+  const nextInput = async (): Promise<Input> => (fresh ? inputOf(work, cell) : input);
+  const firstInput = await nextInput();
   let isLater = false;
   const first = await guarded(name, () => {
-    const result = run(input);
+    const result = run(firstInput);
     isLater = isPromise(result);
     return result;
   });
-  requireUnchanged(name, input, copy);
+  if (!fresh) requireUnchanged(name, input, copy);
   const isReadInFull = !isNoop && read === undefined && !isPlain(first);
   const reader: Reader | undefined = isNoop ? undefined : isReadInFull ? readInFull : read;
   const call = reader === undefined ? run : reading(run, reader, isLater);
   // Its second call, since a result may be read only once.
-  if (isReadInFull) await guarded(name, () => call(input));
+  if (isReadInFull) {
+    const second = await nextInput();
+    await guarded(name, () => call(second));
+  }
   await verify.result(first);
+  const onceFresh = async (stopwatch: Stopwatch, repeats: number): Promise<unknown> => {
+    let result: unknown;
+    for (let left = repeats; left > 0; left -= FRESH_AT_ONCE) {
+      const inputs: Input[] = [];
+      while (inputs.length < Math.min(left, FRESH_AT_ONCE)) inputs.push(await nextInput());
+      stopwatch.start();
+      result = isLater ? await calledWithEachLater(call, inputs) : calledWithEach(call, inputs);
+      stopwatch.stop();
+    }
+    return result;
+  };
   const once = async (stopwatch: Stopwatch, repeats: number): Promise<unknown> => {
     let result: unknown;
     stopwatch.start();
@@ -475,11 +560,14 @@ async function openFunction<Input>(
     expected,
     repeats: true,
     async sample(stopwatch, _signal, repeats = 1) {
-      const result = await guarded(name, () => once(stopwatch, repeats));
+      const result = await guarded(name, () => (fresh ? onceFresh : once)(stopwatch, repeats));
       if (reader === undefined) await verify.result(result);
       else {
         if (!isReadInFull) verify.read(result);
-        if (isReadInFull || check !== undefined) await verify.result(await guarded(name, () => run(input)));
+        if (isReadInFull || check !== undefined) {
+          const last = await nextInput();
+          await verify.result(await guarded(name, () => run(last)));
+        }
       }
       return expected;
     },
