@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 
@@ -14,6 +14,7 @@ const BENCH = new URL('../../dist/bench.js', import.meta.url).href;
 
 const folder = folderOfSuite();
 const pathOf = (name: string): string => join(folder, name);
+const action = readFileSync(new URL('../../action.yml', import.meta.url), 'utf8');
 
 beforeAll(() => {
   buildSmallAddon(pathOf('old.node'), 1);
@@ -97,7 +98,6 @@ describe.skipIf(process.platform === 'win32' || lacks('git'))('two commits of an
     writeFileSync(pathOf('bin/npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${builtMain}' "$@"\n`, {
       mode: 0o755,
     });
-    const action = readFileSync(new URL('../../action.yml', import.meta.url), 'utf8');
     const script = /run: \|\n([\s\S]*?)\n    - if:/.exec(action)![1]!.replaceAll(/^ {8}/gm, '');
     const result = spawnSync('bash', ['-e', '-o', 'pipefail', '-c', script], {
       cwd: clone,
@@ -119,11 +119,32 @@ describe.skipIf(process.platform === 'win32' || lacks('git'))('two commits of an
     });
     expect([result.status, result.stderr]).toEqual([1, expect.stringContaining('Building HEAD')]);
     const table = readFileSync(pathOf('boundary-bench.md'), 'utf8');
-    expect(table).toMatch(/^## Boundary Bench\n/);
-    expect(table).toContain('| work/napi |');
-    expect(table).toContain('1 of 1 ways slower by more than 5.0%.');
+    expect(table).toMatch(/^<!-- boundary-bench -->\n## Boundary Bench\n\n1 of 1 ways slower by more than 5\.0%\./);
+    expect(table.split('<details>').map((part) => part.includes('| work/napi |'))).toEqual([true, false]);
     expect(readFileSync(pathOf('summary'), 'utf8')).toBe(table);
     expect(readFileSync(pathOf('output'), 'utf8')).toBe(`table=${pathOf('boundary-bench.md')}\n`);
+  });
+
+  it.each([
+    ['made if there is none', '', '--method POST repos/o/r/issues/7/comments'],
+    ['found by its marker', 'https://api/comments/2', '--method PATCH https://api/comments/2'],
+  ])('have a comment of the action, %s', (_, found, expected) => {
+    const bin = mkdtempSync(pathOf('gh-'));
+    const answers = `#!/bin/sh\ncase "$*" in *startswith*) echo '${found}';; *) echo "$*" > '${join(bin, 'asked')}';; esac\n`;
+    writeFileSync(join(bin, 'gh'), answers, { mode: 0o755 });
+    writeFileSync(join(bin, 'table'), '<!-- boundary-bench -->\n');
+    const script = /- if: >-[\s\S]*run: \|\n([\s\S]*)$/.exec(action)![1]!.replaceAll(/^ {8}/gm, '');
+    const env = {
+      ...process.env,
+      PATH: `${bin}:${process.env['PATH']}`,
+      RUNNER_TEMP: bin,
+      COMMENTS: 'repos/o/r/issues/7/comments',
+      TABLE: join(bin, 'table'),
+    };
+    const { status, stderr } = spawnSync('bash', ['-e', '-o', 'pipefail', '-c', script], { encoding: 'utf8', env });
+    expect([status, stderr]).toEqual([0, '']);
+    expect(readFileSync(join(bin, 'answer.json'), 'utf8')).toBe('');
+    expect(readFileSync(join(bin, 'asked'), 'utf8')).toBe(`api ${expected} --field body=@${join(bin, 'table')}\n`);
   });
 });
 

@@ -7,6 +7,7 @@ import { marginOf } from '../compare/judge.js';
 import { isOnOneThread } from '../compare/rate-ratio.js';
 import {
   type Block,
+  type Table,
   heading,
   list,
   paragraph,
@@ -63,40 +64,64 @@ export function buildComparisons(run: Run, threshold: number): BuildComparison[]
   });
 }
 
-/** The text for a page, such as a comment on a pull request. */
+/** The first line of the Markdown, by which the action finds its comment on a pull request again. */
+const MARKER = '<!-- boundary-bench -->';
+
+/** The text for a comment on a pull request: the conclusion first, then the ways that changed. The others are folded. */
 export function renderBuildsMarkdown(run: Run, threshold: number): string {
-  return renderMarkdown([heading(2, 'Boundary Bench'), ...buildsDocument(run, threshold)]);
+  const pairs = buildComparisons(run, threshold);
+  const isChanged = ({ verdict }: BuildComparison): boolean => verdict === 'faster' || verdict === 'slower';
+  const [changed, others] = [pairs.filter(isChanged), pairs.filter((pair) => !isChanged(pair))];
+  const shown = renderMarkdown([
+    heading(2, 'Boundary Bench'),
+    paragraph(conclusion(pairs, threshold)),
+    ...(changed.length === 0 ? [] : tableBlock(waysTable(changed, run))),
+    ...notesOn(changed),
+    ...notMeasured(run),
+  ]);
+  if (others.length === 0) return `${MARKER}\n${shown}`;
+  const folded = renderMarkdown([...tableBlock(waysTable(others, run)), ...notesOn(others)]);
+  const summary = `${others.length} equivalent or inconclusive`;
+  return `${MARKER}\n${shown}\n<details><summary>${summary}</summary>\n\n${folded}\n</details>\n`;
 }
 
 /** The text for a terminal. */
 export function renderBuilds(run: Run, threshold: number, columns?: number): string {
-  return renderTerminal(buildsDocument(run, threshold), columns);
-}
-
-function buildsDocument(run: Run, threshold: number): Block[] {
   const pairs = buildComparisons(run, threshold);
-  const failed = run.records.filter((record) => record.outcome !== 'completed');
-  return [
-    ...tableBlock(
-      tableOf(pairs, [
-        { title: 'Way', of: ({ before }) => before.id.replace(/\/old$/, '') },
-        { title: '>Old', of: ({ before }) => eachOf(before) },
-        { title: '>New', of: ({ after }) => eachOf(after) },
-        { title: '>New / old', of: (pair) => formatFactorInterval(pair) + marksOf(pair.before, pair.after) },
-        {
-          title: 'Verdict',
-          of: ({ regressed, verdict, cpu, isControl }) =>
-            `${regressed ? 'regression' : verdict}${byCpuTime(cpu, marginOf(run))}${isControl ? ' (control)' : ''}`,
-        },
-      ]),
-    ),
-    paragraph(
-      'New / old: the rate of the new build divided by the rate of the old build, measured in turns, with its 95% interval. Above 1, it got faster. A control uses no addon, so that only the machine can differ.',
-    ),
-    ...notesOf(pairs.map(({ before, after }) => marksOf(before, after))).map(paragraph),
-    ...under(paragraph('Not measured:'), list(failed.map((record) => `${record.id}: ${reasonOf(record)}`))),
+  const blocks = [
+    ...tableBlock(waysTable(pairs, run)),
+    ...notesOn(pairs),
+    ...notMeasured(run),
     paragraph(conclusion(pairs, threshold)),
   ];
+  return renderTerminal(blocks, columns);
+}
+
+function waysTable(pairs: readonly BuildComparison[], run: Run): Table {
+  return tableOf(pairs, [
+    { title: 'Way', of: ({ before }) => before.id.replace(/\/old$/, '') },
+    { title: '>Old', of: ({ before }) => eachOf(before) },
+    { title: '>New', of: ({ after }) => eachOf(after) },
+    { title: '>New / old', of: (pair) => formatFactorInterval(pair) + marksOf(pair.before, pair.after) },
+    {
+      title: 'Verdict',
+      of: ({ regressed, verdict, cpu, isControl }) =>
+        `${regressed ? 'regression' : verdict}${byCpuTime(cpu, marginOf(run))}${isControl ? ' (control)' : ''}`,
+    },
+  ]);
+}
+
+function notesOn(pairs: readonly BuildComparison[]): Block[] {
+  if (pairs.length === 0) return [];
+  return [
+    'New / old: the rate of the new build divided by the rate of the old build, measured in turns, with its 95% interval. Above 1, it got faster. A control uses no addon, so that only the machine can differ.',
+    ...notesOf(pairs.map(({ before, after }) => marksOf(before, after))),
+  ].map(paragraph);
+}
+
+function notMeasured({ records }: Run): Block[] {
+  const failed = records.filter((record) => record.outcome !== 'completed');
+  return under(paragraph('Not measured:'), list(failed.map((record) => `${record.id}: ${reasonOf(record)}`)));
 }
 
 function conclusion(pairs: readonly BuildComparison[], threshold: number): string {
