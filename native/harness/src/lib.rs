@@ -7,7 +7,7 @@
 //!
 //! In the file of the workload, `program('target/release/examples/sum')` is then a way. The program gets the input that JavaScript made,
 //! as JSON or as bytes, before the first sample. It speaks the protocol of `docs/protocol.md` over its standard streams.
-#![warn(clippy::missing_errors_doc, clippy::must_use_candidate)]
+#![warn(missing_docs, clippy::pedantic)]
 
 mod allocations;
 mod from_bytes;
