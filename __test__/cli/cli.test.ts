@@ -192,7 +192,7 @@ describe('a directory that cannot be written', () => {
       "error: can't write out/run.jsonl: the file may not become larger (EFBIG) [BB_OUT_UNUSABLE]",
     );
     expect(full.stderr).toContain(
-      'What was done before is kept in out/run.jsonl; go on with it by: boundary-bench run --resume out',
+      'What was done before is kept in out/run.jsonl; resume it with: npx boundary-bench run --resume out',
     );
     expect([full.exitCode, full.stdout]).toEqual([2, '']);
     expect(await readdir(join(cwd, 'out'))).toEqual(['run.jsonl']);
@@ -245,7 +245,7 @@ describe('Ctrl-C', () => {
     const { exitCode, stderr } = await interrupted('SIGINT');
     expect(exitCode).toBe(130);
     expect(stderr).toContain('Interrupted, 2 cells not measured; what is done is in out/run.json\n');
-    expect(stderr).toContain('Go on with: boundary-bench run --resume out\n');
+    expect(stderr).toContain('Resume it with: npx boundary-bench run --resume out\n');
     const before = await readOut('out');
     expect(before.records.map(({ outcome }) => outcome)).toEqual(['completed', 'completed', 'skipped']);
 
@@ -268,7 +268,7 @@ describe('Ctrl-C', () => {
   ] as const)('is what %s does, with the exit code %d', async (signal, code) => {
     const { exitCode, stderr } = await interrupted(signal);
     expect(exitCode).toBe(code);
-    expect(stderr).toContain('Go on with: boundary-bench run --resume out\n');
+    expect(stderr).toContain('Resume it with: npx boundary-bench run --resume out\n');
     expect((await readOut('out')).records).toHaveLength(3);
   });
 

@@ -31,7 +31,7 @@ it('a run of files that was interrupted goes on with them, by the command that i
     },
   });
   expect(interrupted.exitCode).toBe(130);
-  const [, command] = /^Go on with: boundary-bench (.*)$/m.exec(interrupted.stderr)!;
+  const [, command] = /^Resume it with: npx boundary-bench (.*)$/m.exec(interrupted.stderr)!;
 
   writeFileSync(join(folder, 'other.bench.mjs'), readFileSync(file, 'utf8').replace("'sums'", "'others'"));
   const mismatch = await cli(['run', '--resume', 'out', 'other.bench.mjs']);

@@ -73,7 +73,7 @@ describe('report', () => {
     await writeFile(join(cwd, 'file'), '');
     const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
       [['report', 'nowhere'], "can't read nowhere"],
-      [['report', 'started'], 'Go on with: boundary-bench run --resume started'],
+      [['report', 'started'], 'Resume it with: npx boundary-bench run --resume started'],
       [['report', '.'], 'there is no run.json in .'],
       [['report', 'done', '--out', 'file'], "can't write file"],
       ...(process.platform === 'linux'

@@ -27,7 +27,7 @@ const families = await loadFamilies();
 const CHEAP = new Set(['list', 'report', 'compare', 'history', 'check', 'predict', 'host']);
 
 /** Programs of a shell that the pages use in addition to ours. */
-const OTHERS = new Set(['cp', 'git']);
+const OTHERS = new Set(['cd', 'cp', 'git']);
 
 /** The scripts that npm has without an entry of their own. */
 const NPM = new Set(['ci', 'install', 'pack']);
@@ -139,7 +139,7 @@ describe('each example of the help', () => {
   const lines = commands.flatMap((command) => {
     let help = '';
     command.configureOutput({ writeOut: (text) => (help += text), getOutHelpWidth: () => 300 }).outputHelp();
-    return [...help.matchAll(/^ {2}boundary-bench (.*?)(?: {2,}.*)?$/gm)].map(([, line = '']) => line);
+    return [...help.matchAll(/^ {2}npx boundary-bench (.*?)(?: {2,}.*)?$/gm)].map(([, line = '']) => line);
   });
 
   it.each(lines)('boundary-bench %s', async (line) => {

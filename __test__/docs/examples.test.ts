@@ -47,8 +47,8 @@ declare class URL { constructor(path: string, base: string); readonly href: stri
 interface ImportMeta { readonly url: string; }
 `;
 
-/** The page whose examples are parts of programs. */
-const PARTS = 'code.md';
+/** The pages whose examples are parts of programs. */
+const PARTS: ReadonlySet<string> = new Set(['code.md', 'code-out.md']);
 
 const NEEDS_SERVER = /\b(?:KvClient|SqlClient|HttpClient|ShardClient)\.connect\(/;
 
@@ -132,7 +132,7 @@ function expected({ text }: (typeof examples)[number]): Printed {
 
 const isApi = ({ page }: { readonly page: string }): boolean => page === API;
 
-const isWhole = ({ page, text }: (typeof examples)[number]): boolean => page !== PARTS && !NEEDS_SERVER.test(text);
+const isWhole = ({ page, text }: (typeof examples)[number]): boolean => !PARTS.has(page) && !NEEDS_SERVER.test(text);
 
 it.each(examples.filter((example) => !isApi(example) && isWhole(example)))('$name runs', (example) => {
   expect(run(example)).toEqual(expected(example));

@@ -41,7 +41,7 @@ it('knows the packages of the runtimes, and no others', () => {
 it('installs a runtime once, where it is found', async () => {
   const asked = stubNpm(PROGRAM);
   expect(findRuntime('node@22')).toEqual({
-    missing: 'the runtime node@22 is not installed: run `boundary-bench setup runtime node@22`',
+    missing: 'the runtime node@22 is not installed: run `npx boundary-bench setup runtime node@22`',
   });
   const path = join(folder, 'cache/runtimes/node@22', PROGRAM);
   expect(await installRuntime('node@22')).toEqual({ path, version: 'v22.1.0', wasThere: false });

@@ -38,7 +38,7 @@ test('shows the time of a call, and how much longer it takes than the same lane 
     call({ side: 'napi', variant: 'napi-rs', workload: 'bigint' }, 0.3, 'napi-rs'),
   ];
   expect(tableOf(records)).toMatchInlineSnapshot(`
-    "| Workload | Variant | At once | Each | Half of the samples | Heap each | Times as long as Rust | Times as long as js |
+    "| Workload | Variant | At once | Each | Half of the samples | Heap each | Time vs. Rust | Time vs. js |
     | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
     | numbers | rust · function of Rust | 1 | 1.00 ns | 0.99 ns–1.01 ns | — | — | 0.50× (0.48–0.52) |
     | numbers | napi · napi-rs | 1 | 50 ns | 50 ns–51 ns | — | 50.0× (48.2–51.8) | 25.0× (24.1–25.9) |

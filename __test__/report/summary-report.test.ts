@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { comparisonsOf } from '../../src/compare/comparisons.js';
-import type { Run, RunRecord } from '../../src/records/record.js';
+import type { CompletedRecord, Run, RunRecord } from '../../src/records/record.js';
 import { renderRunTerminal } from '../../src/report/run-report.js';
 import { renderRunSummary } from '../../src/report/summary-report.js';
 import { around, completed, sampleRun } from '../records/sample-run.js';
@@ -22,27 +22,24 @@ test('one line a workload', () => {
   expect(at(120)).toMatchInlineSnapshot(`
     "Cells: 13 measured, 1 failed, 1 skipped.
 
-    Workload                         Engine             Rust            Addon     Other client          Rust factor
-    ───────────────────────────────  ────────────  ─────────  ───────────────  ───────────────  ───────────────────
-    insert.bulk                      embedded      *32.3 M/s        *32.1 M/s                —  ≈ 1.01× (0.97–1.04)
-    query.full_scan                  memory         *167 M/s         83.3 M/s                —       2.0× (1.9–2.1)
-    query.full_scan                  apache-arrow          —                —        200 M/s △                    —
-    query.aggregation                embedded              —  *30.3 queries/s  *30.3 queries/s                    —
-    mget, 4 connections, in batches  redis                 —         2.20 M/s                —                    —
-    (too narrow for: CPU factor, Addon factor)
+    Workload                         Engine                  Addon          Rust factor         Addon factor
+    ───────────────────────────────  ────────────  ───────────────  ───────────────────  ───────────────────
+    insert.bulk                      embedded            *32.1 M/s  ≈ 1.01× (0.97–1.04)                    —
+    query.full_scan                  memory               83.3 M/s       2.0× (1.9–2.1)                    —
+    query.full_scan                  apache-arrow                —                    —                    —
+    query.aggregation                embedded      *30.3 queries/s                    —  ≈ 1.00× (0.96–1.04)
+    mget, 4 connections, in batches  redis                2.20 M/s                    —                    —
+    (too narrow for: Rust, Other client, CPU factor)
 
-    - insert.bulk on embedded: take RowInserter.addColumns (32.1 M rows/s), 1.4× (1.3–1.4) RowInserter.addRow; 25.6× the
-      naive-row lane (measured at 1.00M rows), which takes 769 ns more per row; Rust would be no faster, at 1.01×
-      (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - insert.bulk on embedded: take RowInserter.addColumns (32.1 M rows/s), 1.4× (1.3–1.4) RowInserter.addRow. Rust:
+      equivalent, 1.01× (0.97–1.04).
     - query.aggregation on embedded: @duckdb/node-api columns (native) (30.3 queries/s) or executeQueryColumnar (30.3
       queries/s), which are equally fast, at 1.00× (0.96–1.04).
-    - query.full_scan on memory: the only way from Node: executeQueryColumnar (83.3 M rows/s); Rust (sync column slices)
-      would be 2.0× (1.9–2.1) that.
+    - query.full_scan on memory: the only way from Node: executeQueryColumnar (83.3 M rows/s). Rust: faster, 2.0× (1.9–2.1).
     - query.full_scan on apache-arrow: the only way from Node: apache-arrow column loop (200 M rows/s); the addon's
-      executeQueryColumnar on memory: no verdict, since one of the two is too short to measure, 0.42× (0.40–0.43); Rust on
-      memory (sync column slices): no verdict, since one of the two is too short to measure, 0.83× (0.80–0.86).
-    - mget on redis, 4 connections, in batches: the only way from Node: client.mget, batch 110 (2.20 M/s, closed-loop p99
-      24.2 µs).
+      executeQueryColumnar on memory: no verdict, since one of the two is too short to measure, 0.42× (0.40–0.43). Rust on
+      memory: no verdict, since one of the two is too short to measure, 0.83× (0.80–0.86).
+    - mget on redis, 4 connections, in batches: the only way from Node: client.mget, batch 110 (2.20 M/s).
 
     Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster. CPU factor: the CPU time of the Node
     side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less. Addon
@@ -64,31 +61,29 @@ test('one line a workload', () => {
 test('a narrow terminal gets the rates before the factors', () => {
   // The table, the list and what the factors are.
   expect(at(80).split('\n\n').slice(1, 4).join('\n\n')).toMatchInlineSnapshot(`
-    "Workload      Engine             Rust            Addon     Other client
-    ────────────  ────────────  ─────────  ───────────────  ───────────────
-    insert.bulk   embedded      *32.3 M/s        *32.1 M/s                —
-    query.…_scan  memory         *167 M/s         83.3 M/s                —
-    query.…_scan  apache-arrow          —                —        200 M/s △
-    query.…ation  embedded              —  *30.3 queries/s  *30.3 queries/s
-    mget, …tches  redis                 —         2.20 M/s                —
-    (too narrow for: Rust factor, Addon factor)
+    "Workload                         Engine                  Addon  Addon factor
+    ───────────────────────────────  ────────────  ───────────────  ────────────
+    insert.bulk                      embedded            *32.1 M/s             —
+    query.full_scan                  memory               83.3 M/s             —
+    query.full_scan                  apache-arrow                —             —
+    query.aggregation                embedded      *30.3 queries/s        ≈ 1.0×
+    mget, 4 connections, in batches  redis                2.20 M/s             —
+    (too narrow for: Rust, Other client, Rust factor)
 
     - insert.bulk on embedded: take RowInserter.addColumns (32.1 M rows/s), 1.4×
-      (1.3–1.4) RowInserter.addRow; 25.6× the naive-row lane (measured at 1.00M
-      rows), which takes 769 ns more per row; Rust would be no faster, at 1.01×
-      (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+      (1.3–1.4) RowInserter.addRow. Rust: equivalent, 1.01× (0.97–1.04).
     - query.aggregation on embedded: @duckdb/node-api columns (native) (30.3
       queries/s) or executeQueryColumnar (30.3 queries/s), which are equally fast,
       at 1.00× (0.96–1.04).
     - query.full_scan on memory: the only way from Node: executeQueryColumnar (83.3
-      M rows/s); Rust (sync column slices) would be 2.0× (1.9–2.1) that.
+      M rows/s). Rust: faster, 2.0× (1.9–2.1).
     - query.full_scan on apache-arrow: the only way from Node: apache-arrow column
       loop (200 M rows/s); the addon's executeQueryColumnar on memory: no verdict,
-      since one of the two is too short to measure, 0.42× (0.40–0.43); Rust on
-      memory (sync column slices): no verdict, since one of the two is too short to
-      measure, 0.83× (0.80–0.86).
+      since one of the two is too short to measure, 0.42× (0.40–0.43). Rust on
+      memory: no verdict, since one of the two is too short to measure, 0.83×
+      (0.80–0.86).
     - mget on redis, 4 connections, in batches: the only way from Node: client.mget,
-      batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
+      batch 110 (2.20 M/s).
 
     Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
     Addon factor: the addon's rate divided by the rate of the fastest other client.
@@ -138,4 +133,15 @@ test('a quick run is called rough', () => {
   const js = completed({ lane: 'objects', side: 'js', variant: 'rows' }, around(1));
   expect(at(80, runOf([js], { quick: true }))).toMatch(/^A rough first look: 1 measured\.\n/);
   expect(at(80, runOf([js]))).toMatch(/^Cells: 1 measured\.\n/);
+});
+
+test('a client of the user has the first lines: its factor to each way of the same work', () => {
+  const requests = { family: 'kv', workload: 'get', lane: 'call', engine: 'redis', connections: 8 } as const;
+  const of = (variant: string, side: 'js' | 'napi', seconds: number): CompletedRecord =>
+    completed({ ...requests, variant, side }, around(seconds));
+  const records = [of('mine', 'js', 0.2), of('ioredis', 'js', 0.4), of('KvClient', 'napi', 0.1)];
+  expect(at(1000, runOf(records, { client: 'js:/somewhere/mine.mjs' })).split('\n')[0]).toBe(
+    '- get, 8 connections: mine: 2.0× ioredis, 0.50× KvClient',
+  );
+  expect(at(1000, runOf(records))).toMatch(/^Cells: /);
 });

@@ -15,6 +15,6 @@ test('a run without rows has a command too', () => {
 });
 
 test('a run of a user has none, since no run names its files', () => {
-  expect(commandText({ context, records: [record] })).toMatch(/^boundary-bench run /);
+  expect(commandText({ context, records: [record] })).toMatch(/^npx boundary-bench run /);
   expect(commandText({ context, records: [record, { ...record, family: 'mine' }] })).toBeUndefined();
 });

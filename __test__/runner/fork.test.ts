@@ -120,7 +120,7 @@ describe('a cell of a family that names its module', () => {
     expect(other!.samples.map(({ fork }) => fork)).toEqual([1, 1, 1, 2, 2, 2]);
     expect(missing.map(({ reason }) => reason)).toEqual([
       'there is no runtime at /nowhere/bun',
-      'the runtime node@0 is not installed: run `boundary-bench setup runtime node@0`',
+      'the runtime node@0 is not installed: run `npx boundary-bench setup runtime node@0`',
       'perl is no runtime: it must be a path, or node, bun or deno, with a version such as node@22',
     ]);
   });

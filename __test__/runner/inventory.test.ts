@@ -48,8 +48,8 @@ it('is what the families plan, and the reasons for which they skip it', async ()
     missing: [
       { reason: 'no server: install it', names: ['server', 'talker'] },
       { reason: 'no adder: npm install adder', names: ['adder'] },
-      { reason: 'the runtime bun is not installed: run `boundary-bench setup runtime bun`', names: ['bun'] },
-      { reason: 'the runtime deno is not installed: run `boundary-bench setup runtime deno`', names: ['deno'] },
+      { reason: 'the runtime bun is not installed: run `npx boundary-bench setup runtime bun`', names: ['bun'] },
+      { reason: 'the runtime deno is not installed: run `npx boundary-bench setup runtime deno`', names: ['deno'] },
     ],
   });
 });

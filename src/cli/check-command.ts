@@ -40,7 +40,7 @@ Exit code: 0 if no budget is broken. 1 if one is broken, if a cell of one was no
 inconclusive. 2 if a file can't be read.
 
 Example:
-  boundary-bench check --budgets budgets.json results/runs/2026-05-02T10-00-00Z/run.json`;
+  npx boundary-bench check --budgets budgets.json results/runs/2026-05-02T10-00-00Z/run.json`;
 
 export function addCheckCommand(program: Command, finish: Finish): void {
   program

@@ -49,7 +49,7 @@ export async function compareBuilds(
   }
   if (files.length === 0) {
     throw new BoundaryError('BB_USAGE', 'no file with a workload for the builds is named', {
-      hint: 'boundary-bench compare --builds OLD.node NEW.node levenshtein.bench.mjs',
+      hint: 'npx boundary-bench compare --builds OLD.node NEW.node levenshtein.bench.mjs',
     });
   }
   const [before, after] = builds.map((file) => realpathSync(file)) as [string, string];

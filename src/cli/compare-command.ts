@@ -42,9 +42,9 @@ the workloads come from NEW, or from this tree if NEW has none. The builds are l
 If the files load several, --addon names it. A way of the addon whose process has not loaded the build fails.
 
 Examples:
-  boundary-bench compare before/run.json after/run.json --threshold 0.1
-  boundary-bench compare --builds old.node new.node levenshtein.bench.mjs
-  boundary-bench compare --git main..HEAD --build 'npm ci && npm run build' levenshtein.bench.mjs`;
+  npx boundary-bench compare before/run.json after/run.json --threshold 0.1
+  npx boundary-bench compare --builds old.node new.node levenshtein.bench.mjs
+  npx boundary-bench compare --git main..HEAD --build 'npm ci && npm run build' levenshtein.bench.mjs`;
 
 /** The seconds after which inconclusive builds get no more processes. */
 const DECIDE_BUILDS_SECONDS = 120;

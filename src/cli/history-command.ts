@@ -15,8 +15,8 @@ Each cell is compared with the first run that has it. Runs of other hardware or 
 Exit code: 0, or 2 if the runs can't be read or compared.
 
 Examples:
-  boundary-bench history results/runs                      every run in the directory
-  boundary-bench history before after/run.json --html history.html`;
+  npx boundary-bench history results/runs                      every run in the directory
+  npx boundary-bench history before after/run.json --html history.html`;
 
 export function addHistoryCommand(program: Command): void {
   program

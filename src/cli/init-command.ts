@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 
+import { platformName } from '../addon-error.js';
 import { BoundaryError } from '../errors.js';
 
 /** The name of the first file. */
@@ -8,7 +9,9 @@ const FILE = 'first.bench.mjs';
 
 /** A file that runs as it is, with a function of Node's own in native code instead of the user's addon. */
 const TEMPLATE = `import { workload } from 'boundary-bench/bench';
-// import { encode } from './your-addon.node';
+// import { createRequire } from 'node:module';
+// The addon as \`napi build --platform\` writes it:
+// const { encode } = createRequire(import.meta.url)('./your-addon.${platformName()}.node');
 
 export default workload('base64', {
   // The answer says from which size on which way is faster. Leave sizes out if there is one input.
@@ -52,6 +55,6 @@ export function addInitCommand(program: Command): void {
         const what = code === 'EEXIST' ? `there is a file ${file} already` : `${file} can't be written: ${message}`;
         throw new BoundaryError('BB_USAGE', what, { hint: 'Name another file.', cause: thrown });
       }
-      process.stdout.write(`Wrote ${file}. Measure it with:\n\n  boundary-bench run ${file} --quick\n`);
+      process.stdout.write(`Wrote ${file}. Measure it with:\n\n  npx boundary-bench run ${file} --quick\n`);
     });
 }

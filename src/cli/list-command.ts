@@ -14,10 +14,10 @@ import { terminalWidth } from './terminal-width.js';
 
 const EXAMPLES = `
 Examples:
-  boundary-bench list --all                             every cell
-  boundary-bench list --workload 'query.*' --side napi  the queries through the addon
-  boundary-bench list --json | jq -r '.[].id'           the ids alone
-  boundary-bench list levenshtein.bench.mjs             your own code`;
+  npx boundary-bench list --all                             every cell
+  npx boundary-bench list --workload 'query.*' --side napi  the queries through the addon
+  npx boundary-bench list --json | jq -r '.[].id'           the ids alone
+  npx boundary-bench list levenshtein.bench.mjs             your own code`;
 
 export function addListCommand(program: Command, services: CliServices): void {
   addMatrixOptions(program.command('list'))

@@ -28,7 +28,7 @@ export function wordsOf(words: readonly string[] = []): Words {
   const missing = files.find((file) => !existsSync(file));
   if (missing !== undefined) {
     throw new BoundaryError('BB_USAGE', `there is no file ${missing}`, {
-      hint: 'A number of rows looks like 1000000, 1_000_000, 1M or 500K. A file of workloads looks like levenshtein.bench.mjs; `boundary-bench init` writes one. Commas separate the values of an option: --side rust,napi.',
+      hint: 'A number of rows looks like 1000000, 1_000_000, 1M or 500K. A file of workloads looks like levenshtein.bench.mjs; `npx boundary-bench init` writes one. Commas separate the values of an option: --side rust,napi.',
     });
   }
   const [rows] = numbers;
@@ -100,7 +100,7 @@ async function exportsOf(file: string, module: string): Promise<Record<string, u
     const { code, message } = thrown as NodeJS.ErrnoException;
     const isTypeScript = code === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.[cm]?ts$/.test(file);
     const hint = isTypeScript
-      ? 'Node.js 22.18 and later run TypeScript; before, install tsx, and run: NODE_OPTIONS="--import tsx" boundary-bench run ...'
+      ? 'Node.js 22.18 and later run TypeScript; before, install tsx, and run: NODE_OPTIONS="--import tsx" npx boundary-bench run ...'
       : undefined;
     const at = thrown instanceof Error && !isTypeScript ? `\n${thrown.stack}` : '';
     throw new BoundaryError('BB_USAGE', `${file} can't be loaded: ${message}${at}`, { hint, cause: thrown });

@@ -49,17 +49,17 @@ which size native code pays, give --js-work and --native-work, the times of your
 Without --run, the model comes from the newest committed run of the family boundary on this kind of host, or else from the newest
 run in results/runs. To measure this machine:
 
-  boundary-bench run --family boundary --workload 'bytes_*,text_*,rows_*' --out results/runs/model
-  boundary-bench predict --run results/runs/model/run.json --bytes 64K
+  npx boundary-bench run --family boundary --workload 'bytes_*,text_*,rows_*' --out results/runs/model
+  npx boundary-bench predict --run results/runs/model/run.json --bytes 64K
 
 Exit code: 0 with an answer, 2 for an invalid question, or if no run has a model.
 
 Examples:
-  boundary-bench predict --rows 1000 --columns id:int,name:text~12,score:double --calls-per-second 2000
-  boundary-bench predict --rows 100 --columns a:double,b:double --direction in --lane objects,columns
-  boundary-bench predict --rows 1 --columns id:int,total:double --js-work 2us --native-work 100ns
-  boundary-bench predict --bytes 4096 --json
-  boundary-bench predict --run results/runs/own/run.json --size 300`;
+  npx boundary-bench predict --rows 1000 --columns id:int,name:text~12,score:double --calls-per-second 2000
+  npx boundary-bench predict --rows 100 --columns a:double,b:double --direction in --lane objects,columns
+  npx boundary-bench predict --rows 1 --columns id:int,total:double --js-work 2us --native-work 100ns
+  npx boundary-bench predict --bytes 4096 --json
+  npx boundary-bench predict --run results/runs/own/run.json --size 300`;
 
 export function addPredictCommand(program: Command): void {
   program
@@ -137,7 +137,7 @@ function loadOf({ rows, columns, bytes, text }: PredictOptions): Load {
   const given = [rows, bytes, text].filter((size) => size !== undefined);
   if (given.length !== 1) {
     throw new BoundaryError('BB_USAGE', 'one of --rows, --bytes and --text says what crosses', {
-      hint: 'For example: boundary-bench predict --rows 1000 --columns id:int,name:text~12',
+      hint: 'For example: npx boundary-bench predict --rows 1000 --columns id:int,name:text~12',
     });
   }
   if (rows === undefined) {
@@ -157,7 +157,7 @@ function questionOf(load: Load, options: PredictOptions, model: CostModel): Ques
   const lanes = model.mechanisms.filter(({ what }) => what === load.what).map((mechanism) => mechanism.lane);
   if (lanes.length === 0) {
     throw new BoundaryError('BB_MODEL_MISSING', `the run's model has no costs of ${load.what}`, {
-      hint: `Measure them: boundary-bench run --family boundary --workload '${load.what}_*'`,
+      hint: `Measure them: npx boundary-bench run --family boundary --workload '${load.what}_*'`,
     });
   }
   return {

@@ -27,9 +27,9 @@ Exit code: 0, 1 if --open finds no program that opens the page, 2 if the run can
 be written.
 
 Examples:
-  boundary-bench report results/runs/2026-05-02T10-00-00Z --open
-  boundary-bench report mailed/run.json --out /tmp/report
-  boundary-bench report run --format github-action-benchmark`;
+  npx boundary-bench report results/runs/2026-05-02T10-00-00Z --open
+  npx boundary-bench report mailed/run.json --out /tmp/report
+  npx boundary-bench report run --format github-action-benchmark`;
 
 export function addReportCommand(program: Command): void {
   program

@@ -14,7 +14,7 @@ export async function runFileOf(path: string): Promise<string> {
   const isStarted = await exists(join(path, 'run.jsonl'));
   throw new BoundaryError('BB_RESULT_FILE_UNREADABLE', `there is no run.json in ${path}`, {
     hint: isStarted
-      ? `The run has not ended. Go on with: boundary-bench run --resume ${path}`
+      ? `The run has not ended. Resume it with: npx boundary-bench run --resume ${path}`
       : 'Name the directory of a run, or its run.json.',
   });
 }
@@ -44,7 +44,7 @@ export function reportsOf(
 export async function requireCompactReport(path: string, file: string): Promise<void> {
   if (!(await exists(path)) || (await readFile(path, 'utf8')).includes(COMPACT_MARK)) return;
   throw new BoundaryError('BB_OUT_KEPT', `${path} was made from a full result file, and ${file} is a compact one`, {
-    hint: `Name another directory for the reports: boundary-bench report ${file} --out DIRECTORY`,
+    hint: `Name another directory for the reports: npx boundary-bench report ${file} --out DIRECTORY`,
   });
 }
 

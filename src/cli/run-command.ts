@@ -27,7 +27,7 @@ interface RunCommandOptions extends Flags {
 
 const EXAMPLES = `
 One line per workload goes to standard output, the progress to standard error. The directory gets run.jsonl as the run goes
-on. At its end it gets run.json, which \`boundary-bench compare\` reads, run.md with all tables, and run.html with pictures.
+on. At its end it gets run.json, which \`npx boundary-bench compare\` reads, run.md with all tables, and run.html with pictures.
 
 Ctrl-C writes what is done. --resume resumes the run: files and options that the command line leaves out are as at its start,
 and cells that failed are tried again.
@@ -36,13 +36,13 @@ Exit code: 0 when every cell was measured or skipped. 1 when one failed, and whe
 --client names. 2 for an invalid command. 130 after Ctrl-C.
 
 Examples:
-  boundary-bench run --quick                                a rough first look, within a minute
-  boundary-bench run                                        the usual matrix, with its default rows
-  boundary-bench run 10M --workload insert.bulk             ten million rows in, by every lane of the usual matrix
-  boundary-bench run 500K --side rust,napi --engine memory  the bare boundary
-  boundary-bench run --samples 20 --out results/today       twenty samples in each process of a cell
-  boundary-bench run --resume results/today                 resume it where it was interrupted
-  boundary-bench run levenshtein.bench.mjs --quick          your own code, by the ways that the file exports`;
+  npx boundary-bench run --quick                                a rough first look, within a minute
+  npx boundary-bench run                                        the usual matrix, with its default rows
+  npx boundary-bench run 10M --workload insert.bulk             ten million rows in, by every lane of the usual matrix
+  npx boundary-bench run 500K --side rust,napi --engine memory  the bare boundary
+  npx boundary-bench run --samples 20 --out results/today       twenty samples in each process of a cell
+  npx boundary-bench run --resume results/today                 resume it where it was interrupted
+  npx boundary-bench run levenshtein.bench.mjs --quick          your own code, by the ways that the file exports`;
 
 export function addRunCommand(program: Command, services: CliServices, finish: Finish): void {
   addMatrixOptions(program.command('run'), SAMPLING_OPTIONS)
@@ -102,7 +102,7 @@ function printResult({ run: finished, directory, aborted, unmeasured }: RunResul
   const left = unmeasured.length === 0 ? '' : `, ${unmeasured.length} cells not measured`;
   const ending = aborted ? `Interrupted${left}; what is done is in` : 'Results:';
   process.stderr.write(`${ending} ${resultFile}\n`);
-  if (aborted) process.stderr.write(`Go on with: boundary-bench run --resume ${directory}\n`);
+  if (aborted) process.stderr.write(`Resume it with: npx boundary-bench run --resume ${directory}\n`);
 }
 
 /** The sentence about a run that has measured nothing, or nothing of the client that was asked for. `undefined` if it has. */

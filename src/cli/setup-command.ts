@@ -25,8 +25,8 @@ A name is node, bun or deno, with a version if it must not be the latest: node@2
 ${WHERE}
 
 Example:
-  boundary-bench setup runtime node@22
-  boundary-bench run --family boundary --runtime node@22`;
+  npx boundary-bench setup runtime node@22
+  npx boundary-bench run --family boundary --runtime node@22`;
 
 export function addSetupCommand(program: Command, finish: Finish): void {
   const setup = program

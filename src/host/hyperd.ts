@@ -36,7 +36,7 @@ export function findHyperd(): Found {
   if (path !== undefined) return { path };
   return hyperdWheel() === undefined
     ? { missing: `there is no hyperd for ${process.platform}-${process.arch}; set HYPERD_PATH if you have one` }
-    : { missing: 'hyperd is not installed: run `boundary-bench setup hyperd`, or set HYPERD_PATH' };
+    : { missing: 'hyperd is not installed: run `npx boundary-bench setup hyperd`, or set HYPERD_PATH' };
 }
 
 /** The path of the binary at `path`: either the file itself or the folder that contains it. */

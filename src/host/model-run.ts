@@ -14,7 +14,7 @@ export interface ModelRun {
 }
 
 const HINT =
-  "Measure one: boundary-bench run --family boundary --workload 'bytes_*,text_*,rows_*' --out DIR, then give --run DIR/run.json.";
+  "Measure one: npx boundary-bench run --family boundary --workload 'bytes_*,text_*,rows_*' --out DIR, then give --run DIR/run.json.";
 
 /** The results that this package brings along, by the kind of host. */
 const COMMITTED = fileURLToPath(new URL(`../../results/${process.platform}-${process.arch}/`, import.meta.url));

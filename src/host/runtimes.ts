@@ -68,7 +68,7 @@ export function findRuntime(name: string): Runtime | { readonly missing: string 
   const { program } = wanted;
   return existsSync(program)
     ? runtimeAt(program)
-    : { missing: `the runtime ${name} is not installed: run \`boundary-bench setup runtime ${name}\`` };
+    : { missing: `the runtime ${name} is not installed: run \`npx boundary-bench setup runtime ${name}\`` };
 }
 
 function runtimeAt(program: string): Runtime {

@@ -18,7 +18,7 @@ export function findSail(): Found {
   const path = join(sailCache(), SAIL_PROGRAM);
   return isFile(path)
     ? { path }
-    : { missing: 'Sail is not installed: run `boundary-bench setup sail`, or set SAIL_PATH to a program `sail`' };
+    : { missing: 'Sail is not installed: run `npx boundary-bench setup sail`, or set SAIL_PATH to a program `sail`' };
 }
 
 /** The folder that `boundary-bench setup sail` fills. */

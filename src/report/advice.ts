@@ -18,26 +18,17 @@ import { type Judge, type Judged, judgeOf, marginOf } from '../compare/judge.js'
 import { hasFewForks } from '../compare/rate-ratio.js';
 import { addonOverJavaScript, bestComparisonOf, bestFromNode } from '../compare/sides.js';
 import { NOOP } from '../records/noop.js';
-import { type Cell, type CompletedRecord, type Run, itemsOf } from '../records/record.js';
+import { type CompletedRecord, type Run, itemsOf } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
 import { crossoverTexts, hasSizes } from './crossover.js';
 import { byCpuTime, cpuClause, inverseOf, isDecided } from './factor.js';
-import {
-  UNKNOWN,
-  formatCountedRate,
-  formatDuration,
-  formatFactor,
-  formatFactorInterval,
-  formatRows,
-  formatShortRate,
-} from './format.js';
+import { formatCountedRate, formatFactorInterval, formatRows, formatShortRate } from './format.js';
 import { type Pair, pairsOf } from './head-to-head.js';
-import { batchText, loadParts, nameOf, variantOf } from './labels.js';
+import { batchText, loadParts, variantOf } from './labels.js';
 import { noVerdictOfTwo } from './marks.js';
 import { isJavaScriptClient } from './native-clients.js';
-import { isClosedLoop, percentileText } from './percentile.js';
 import { atRatio } from './rates.js';
 import { type WorkloadAnswer, sidesBy, workloadAnswersOf } from './workload-answers.js';
 
@@ -89,14 +80,12 @@ function lineOn(run: Run, answer: WorkloadAnswer, judge: Judge): string {
   const clauses = [
     choiceText(taken, margin),
     addonElsewhere(run, best, node, judge, margin),
-    gainOverNaive(taken, node, judge),
     pushingDownWon(run, best, judge),
-    rust && rustInstead(rust, taken),
-    moreWorkers(run, best, judge),
   ];
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
-  const caution = hasFewForks(best, best) ? ` (Rough: measured in fewer than ${FORKS_FOR_INTERVAL} processes.)` : '';
-  return `${subjectOf(best)}: ${advice}${fromHowManyRows(run, taken, sizes, judge)}.${caution}`;
+  const inRust = rust === undefined ? '' : ` ${rustInstead(rust, taken)}.`;
+  const caution = hasFewForks(best, best) ? ` (Rough: fewer than ${FORKS_FOR_INTERVAL} processes.)` : '';
+  return `${subjectOf(best)}: ${advice}${fromHowManyRows(run, taken, sizes, judge)}.${inRust}${caution}`;
 }
 
 function subjectOf(cell: CompletedRecord): string {
@@ -195,9 +184,7 @@ function isStay(record: CompletedRecord): boolean {
 
 /** The name of a way, with its rate as in the tables. */
 function named(record: CompletedRecord): string {
-  const p99 = percentileText(record, 'p99');
-  const latency = p99 === UNKNOWN ? '' : `, ${isClosedLoop(record) ? 'closed-loop ' : ''}p99 ${p99}`;
-  return `${shortName(record)} (${isRequestWork(record) ? formatShortRate(rateOf(record)) : formatCountedRate(record.summary)}${latency})`;
+  return `${shortName(record)} (${isRequestWork(record) ? formatShortRate(rateOf(record)) : formatCountedRate(record.summary)})`;
 }
 
 /** The name without its side, since the sentence contains the side. */
@@ -228,7 +215,7 @@ function openWord({ noVerdict }: Judged): string {
 
 /** The reason why a comparison is inconclusive, if more processes would not change that. */
 function whyOpen({ verdict, noVerdict }: Judged): string {
-  if (verdict === 'server-bound') return ', since the server was the limit of both';
+  if (verdict === 'server-bound') return ', since the server was the limit';
   return noVerdict === undefined ? '' : `, since ${noVerdictOfTwo(noVerdict)}`;
 }
 
@@ -250,16 +237,6 @@ function addonElsewhere(
   const addon = `the addon's ${shortName(sides.addon)} on ${rust.engine}`;
   if (isOpen(sides.judged)) return openText(addon, sides.judged) + byCpuTime(sides.judged.cpu, margin);
   return `${addon} is ${formatFactorInterval(sides.judged)} that`;
-}
-
-/** The gain over the addon's naive lane, if there is one. */
-function gainOverNaive({ best, rivals }: Taken, node: readonly CompletedRecord[], judge: Judge): string | undefined {
-  const naive = node.find((record) => record.lane.startsWith('naive-') && record.id !== best.id);
-  const judged = naive && judge(best, naive);
-  if (judged?.verdict !== 'faster' || rivals.some(({ record }) => record.id === naive!.id)) return undefined;
-  const rows = itemsOf(naive!) === itemsOf(best) ? '' : ` (measured at ${formatRows(itemsOf(naive!))} rows)`;
-  const saved = 1 / rateOf(naive!) - 1 / rateOf(best);
-  return `${formatFactor(judged.ratio)} the ${naive!.lane} lane${rows}, which takes ${formatDuration(saved)} more per row`;
 }
 
 /** For work that the server can do: the factor by which that beats pulling the rows. */
@@ -294,42 +271,25 @@ function rustBeside(run: Run, best: CompletedRecord, node: readonly CompletedRec
 
 /** Rust compared with the recommended cell, or with the other cell that the run compares with Rust. */
 function rustInstead({ comparison, rust, node }: Pair, taken: Taken): string {
-  const { best } = taken;
   const subject = `Rust${rust.engine === node.engine ? '' : ` on ${rust.engine}`}`;
-  const name = `${subject} (${nameOf(rust).replace(/^rust · /, '')}${batchText(rust)})`;
-  const isThat = node.id === best.id && isAlone(taken);
-  const that = isThat ? 'that' : shortName(node);
   const factor = formatFactorInterval(comparison);
+  const than = node.id === taken.best.id ? '' : ` ${shortName(node)}`;
   switch (comparison.verdict) {
     case 'equivalent':
-      return `${subject} would be no faster${isThat ? '' : ` than ${that}`}, at ${factor}`;
+      return `${subject}: equivalent, ${factor}${than}`;
     case 'slower':
-      return `${subject} would be slower${isThat ? '' : ` than ${that}`}, at ${factor}${cpuClause(comparison)}`;
+      return `${subject}: slower, ${factor}${than}${cpuClause(comparison)}`;
     case 'faster':
-      return `${name} would be ${factor} ${that}${cpuClause(comparison)}`;
+      return `${subject}: faster, ${factor}${than}${cpuClause(comparison)}`;
     case 'inconclusive':
     case 'server-bound':
-      return openText(isThat ? name : `${name} or ${that}`, comparison);
+      return openText(subject, comparison) + than;
   }
 }
 
 function laneComparison(run: Run, node: CompletedRecord): Pair | undefined {
   const lane = run.comparisons.find(({ kind, numerator }) => kind === 'lane' && numerator === node.id);
   return lane && pairsOf([lane], 'lane', recordsById(run.records))[0];
-}
-
-function moreWorkers(run: Run, best: CompletedRecord, judge: Judge): string | undefined {
-  const alone = (cell: Cell): string => contestOf({ ...cell, workers: 1 });
-  const wider = completedOf(run.records).filter(
-    (record) => isNodeSide(record.side) && alone(record) === alone(best) && (record.workers ?? 1) > (best.workers ?? 1),
-  );
-  const fastest = fastestOf(largestOfEach(wider));
-  const judged = fastest && judge(fastest, best);
-  if (judged === undefined) return undefined;
-  if (isOpen(judged)) return openText(shortName(fastest!), judged);
-  return judged.verdict === 'faster'
-    ? `${shortName(fastest!)} reaches ${formatCountedRate(fastest!.summary)}`
-    : undefined;
 }
 
 /**

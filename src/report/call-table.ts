@@ -40,9 +40,9 @@ export function callTable(
       goes: 1,
     },
     { title: '>Heap each', of: heapText, goes: 0 },
-    { title: '>Times as long as Rust', of: (record) => longerThan(record, floors.rust(record), judge) },
+    { title: '>Time vs. Rust', of: (record) => longerThan(record, floors.rust(record), judge) },
     {
-      title: '>Times as long as js',
+      title: '>Time vs. js',
       of: (record) => longerThan(record, floors.javaScript(record), judge),
       goes: 2,
     },

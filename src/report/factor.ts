@@ -89,5 +89,5 @@ export function doTimesDisagree(
 export function cpuClause(comparison: Pick<Comparison, 'verdict' | 'cpu'>): string {
   const { cpu } = comparison;
   if (cpu === undefined || !doTimesDisagree(comparison)) return '';
-  return `, but in CPU time it is the other way round: the CPU factor is ${formatFactor(cpu.ratio)}`;
+  return `, but ${formatFactor(cpu.ratio)} by CPU time`;
 }

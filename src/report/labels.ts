@@ -22,9 +22,10 @@ export function batchText({ batch = 1 }: Cell): string {
   return batch === 1 ? '' : `, batch ${batch}`;
 }
 
-/** The variant with its side: `napi · RowInserter.addRow`. */
+/** The variant with its side: `napi · RowInserter.addRow`. A way that is named by its side alone has that name once. */
 export function sideAndVariantOf(cell: Named): string {
-  return `${cell.side} · ${variantOf(cell)}`;
+  const variant = variantOf(cell);
+  return new RegExp(String.raw`^${cell.side}\b(?!-)`).test(variant) ? variant : `${cell.side} · ${variant}`;
 }
 
 /** The word for one of the things that `itemsOf` counts: `row`, `operation`, `call` or `item`. */

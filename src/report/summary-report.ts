@@ -2,9 +2,10 @@
 import { completedOf, groupBy } from '../compare/cell-groups.js';
 import { judgeOf, marginOf } from '../compare/judge.js';
 import type { AddonOverJavaScript } from '../compare/sides.js';
-import type { CompletedRecord, Run } from '../records/record.js';
+import type { CompletedRecord, Run, Side } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { isCall } from './call-table.js';
+import { clientHeadlines } from './client-headline.js';
 import { clientLines } from './client-versions.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
 import { adviceOf } from './advice.js';
@@ -69,6 +70,7 @@ export function renderRunSummary(run: Run, { report, columns: width }: SummaryOp
   const warning = worstWarning(run, answers);
   const [completed, judge] = [completedOf(run.records), judgeOf(run)];
   const blocks: Block[] = [
+    ...list(clientHeadlines(run)),
     paragraph(countsOf(run)),
     ...tableBlock(answerTable(answers, style)),
     ...list(adviceOf(run).flatMap(({ lines }) => lines)),
@@ -105,6 +107,7 @@ function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow, isN
       .map(([side, title]) => ({
         title: `>${title}`,
         of: (answer: WorkloadAnswer) => bestRateText(answer, side, FASTEST),
+        goes: RATES_GO[side],
       })),
     {
       title: '>Rust factor',
@@ -112,19 +115,22 @@ function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow, isN
         rust === undefined
           ? UNKNOWN
           : textOf(rust.comparison) + rustMarks(rust, node) + cpuMark(rust.comparison, margin),
-      goes: areCalls ? 2 : undefined,
+      goes: areCalls ? 1 : 4,
     },
     ...(isNarrowest ? [] : cpuColumn(answers, ({ rust }) => rust?.comparison, 0)),
     {
       title: '>Addon factor',
       of: ({ addon }) => (addon === undefined ? UNKNOWN : textOf(addon.judged) + addonMarks(addon)),
-      goes: areCalls ? undefined : 1,
+      goes: areCalls ? undefined : 5,
     },
   ]);
 }
 
 /** The mark of the fastest side. */
 const FASTEST = '*';
+
+/** The order in which rates leave a table that is too wide: before the factors, which the verdicts are about. */
+const RATES_GO: Readonly<Record<Side, number | undefined>> = { rust: 2, js: 3, napi: undefined };
 
 function rustMarks({ comparison, record }: NonNullable<WorkloadAnswer['rust']>, node: CompletedRecord): string {
   return marksInRun(record, node, comparison.forks);

@@ -20,7 +20,7 @@ export function argumentsText({ config: { rows = {}, ...config } }: Pick<RunCont
 /** The command that measures a run again. `undefined` for a user's own workloads, whose files are elsewhere on other machines. */
 export function commandText({ context, records }: Pick<Run, 'context' | 'records'>): string | undefined {
   if (records.some(({ family }) => !FAMILY_NAMES.includes(family))) return undefined;
-  return `boundary-bench run ${argumentsText(context)}`;
+  return `npx boundary-bench run ${argumentsText(context)}`;
 }
 
 function quoted(text: string): string {

@@ -62,7 +62,7 @@ function noCell(filters: CellFilters): BoundaryError {
     return words.length === 0 ? [] : [`--${name} ${words.join(',')}`];
   });
   return new BoundaryError('BB_FILTER_EMPTY', `no cell matches ${given.join(' ') || 'this run'}`, {
-    hint: '`boundary-bench list` shows the cells there are.',
+    hint: '`npx boundary-bench list` shows the cells there are.',
   });
 }
 

@@ -168,7 +168,7 @@ export class RunDirectory {
   }
 
   #saving(file: string, work: () => Promise<void>): Promise<void> {
-    const kept = `What was done before is kept in ${this.#pathOf('run.jsonl')}; go on with it by: boundary-bench run --resume ${this.path}`;
+    const kept = `What was done before is kept in ${this.#pathOf('run.jsonl')}; resume it with: npx boundary-bench run --resume ${this.path}`;
     return saving(`can't write ${this.#pathOf(file)}`, kept, work);
   }
 

@@ -416,7 +416,7 @@ async function writeResults(session: Session): Promise<RunResult> {
     await directory.writePage(run);
   } catch (error) {
     const { code, message } = toBoundaryError(error);
-    const again = `boundary-bench report ${directory.path}`;
+    const again = `npx boundary-bench report ${directory.path}`;
     emit({
       type: 'warning',
       message: `run.html could not be made, which \`${again}\` tries again: ${code}: ${message}`,

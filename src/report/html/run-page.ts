@@ -112,12 +112,14 @@ export function answerSection(run: Run): Section {
   const crossing = tableBlock(crossingTable(completed));
   const isEmpty = advices.length === 0 && !completed.some(isCrossing);
   const none = isEmpty ? markup`<p>This run compares no sides.</p>` : undefined;
-  const more = [
+  const tables = [
+    answerTable(run),
+    clientsNote(run),
     crossing.length === 0 ? undefined : blocksMarkup(crossing),
-    advice,
     parts.length === 0 ? undefined : listOf(parts, 'answer'),
   ];
-  return { id: 'answer', title: 'The answer', content: markup`${answerTable(run)}${clientsNote(run)}${more}${none}` };
+  // The sentences come first, so that a screen shows them without a scroll.
+  return { id: 'answer', title: 'The answer', content: markup`${advice}${tables}${none}` };
 }
 
 function lanesSection(
