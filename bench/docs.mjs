@@ -15,7 +15,7 @@
  *   sentence that gives the figure alone leaves it out.
  *   A marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
  *
- * It always fails if a figure stands in prose without a marker, if a page is too long, or if a relative link of a page leads nowhere. It
+ * It always fails if README does not say within its first words what crossing costs and how to try it, if a figure stands in prose without a marker, if a page is too long, or if a relative link of a page leads nowhere. It
  * also fails if the runner, the engine or the statistics changed after a run that a page shows was measured.
  */
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -31,18 +31,33 @@ import { tableText } from './docs/tables.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
 const README = join(ROOT, 'README.md');
+const RESULTS = join(ROOT, 'results', 'README.md');
 const DOCS = join(ROOT, 'docs');
 const API = join(DOCS, 'api.md');
 const PICTURES = join(DOCS, 'pictures');
 const MOST_LINES_OF_README = 150;
-const MOST_LINES_OF_PAGE = 300;
+const FIRST_WORDS = 120;
+/** The parts that README has within its first words: figures by their kinds and cells, and commands. */
+const FIRST_PARTS = {
+  'the cost of an empty call': /figure: row \| boundary \| boundary\/nothing\/call\/napi/,
+  'the cost of two numbers': /figure: row \| boundary \| boundary\/numbers\/call\/napi/,
+  'the cost of a short text': /figure: row \| boundary \| boundary\/text_in\.short\/call\/napi/,
+  'the cost of a row as an object': /figure: row \| main \| \S+\/objects\/napi/,
+  'the cost of a row in columns': /figure: row \| main \| \S+\/columnar\/napi/,
+  'the largest gain of the addon': /figure: ratio \| main \| \S+\/napi\/\S+ \| \S+\/js\/\S+ \| faster/,
+  'work in which the addon gains nothing': /figure: ratio \| main \| \S+\/napi\/\S+ \| \S+\/js\/\S+ -->/,
+  'how to begin': /npx boundary-bench init/,
+  'how to measure own code': /npx boundary-bench run /,
+};
+/** The most lines of a page beside its generated tables. */
+const MOST_LINES_OF_PAGE = 200;
 const MOST_BYTES_OF_PICTURE = 60_000;
 
 const docs = readdirSync(DOCS, { recursive: true }).map((name) => join(DOCS, name));
 const LONG_TABLES = join(ROOT, 'results', 'tables');
 const longTables = readdirSync(LONG_TABLES).map((name) => join(LONG_TABLES, name));
-const pages = [README, ...docs.filter((path) => path.endsWith('.md')), ...longTables];
-const linking = [...pages, ...['CONTRIBUTING.md', 'CHANGELOG.md', 'results/README.md'].map((name) => join(ROOT, name))];
+const pages = [README, RESULTS, ...docs.filter((path) => path.endsWith('.md')), ...longTables];
+const linking = [...pages, ...['CONTRIBUTING.md', 'CHANGELOG.md'].map((name) => join(ROOT, name))];
 const isCheck = process.argv.includes('--check');
 
 const { value: pictures, files: inPictures } = filesReadBy(pictureFiles);
@@ -55,6 +70,7 @@ const unknownAge = whyUnknown(runs);
 if (unknownAge !== undefined) process.stderr.write(`not checked, how old the runs are: ${unknownAge}\n`);
 const complaints = [
   ...reference.complaints,
+  ...missingAtFirst(readFileSync(README, 'utf8')),
   ...writtenWhereStale(API, reference.text),
   ...pictures.flatMap(([name, text]) => drawnAnew(name, text)),
   ...picturesWithout(pictures.map(([name]) => name)),
@@ -82,7 +98,8 @@ function writtenAnew(path) {
       }
     });
   if (after !== before && !isCheck) writeFileSync(path, after);
-  const lines = after.trimEnd().split('\n').length;
+  const byHand = path === README ? after : after.replaceAll(/<!-- table: [^]*?<!-- \/table -->/g, '');
+  const lines = byHand.trimEnd().split('\n').length;
   const most = mostLinesOf(path);
   return [
     ...wrong,
@@ -91,6 +108,16 @@ function writtenAnew(path) {
     ...figuresByHand(after).map((line) => `a figure without a marker: ${line.trim()}`),
     ...[...after.matchAll(/^\s*(?:[-*] )?<!-- figure: .*/gm)].map(([line]) => `a line begins with a marker: ${line}`),
   ];
+}
+
+/** The parts that README does not have within its first words, and before its first table. Markers are no words. */
+function missingAtFirst(readme) {
+  const head = readme.split('<!-- table: ')[0].replaceAll(/\s+/g, ' ');
+  const words = [...head.matchAll(/<!--.*?-->|[^\s<]+|</g)].filter(([word]) => !word.startsWith('<!--'));
+  const first = head.slice(0, words[FIRST_WORDS]?.index);
+  return Object.entries(FIRST_PARTS).flatMap(([part, pattern]) =>
+    pattern.test(first) ? [] : [`README.md: its first ${FIRST_WORDS} words lack ${part}`],
+  );
 }
 
 /** The most lines of a page. Pages that are generated as a whole may be longer. */

@@ -5,6 +5,8 @@ import { modelFigures } from '../../dist/report/html/model-figures.js';
 import { pictureText } from '../../dist/report/html/picture.js';
 import { loadFigure, requestFigures } from '../../dist/report/html/request-figures.js';
 import { laneFigure } from '../../dist/report/html/run-page.js';
+import { sideBars } from '../../dist/report/html/side-bars.js';
+import { workloadAnswersOf } from '../../dist/report/workload-answers.js';
 import { MAIN, newestRun, newestText } from './runs.mjs';
 
 const canvas = await loadCanvas();
@@ -18,6 +20,13 @@ const MODEL_FIGURES = new Set([
 
 const PICTURES = {
   main: () => ({
+    title: 'The best of Rust, of the addon and of the other clients by workload, in rows or queries per second',
+    figures: workloadAnswersOf(newestRun(MAIN))
+      .filter(({ best }) => Object.keys(best).length === 3)
+      .map((answer) => sideBars(canvas, answer)),
+    columns: 2,
+  }),
+  lanes: () => ({
     title: 'Each lane of each side beside the best of Rust on the embedded engine',
     figures: lanes(MAIN, ({ engine, workers }) => engine === 'embedded' && workers === 1),
     columns: 2,

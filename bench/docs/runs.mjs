@@ -79,7 +79,8 @@ export function newestText(kind) {
   return readFileSync(join(RESULTS, name), 'utf8');
 }
 
-function newestName(kind) {
+/** The name of the newest file of a kind. `undefined`: none is committed. */
+export function newestName(kind) {
   const pattern = new RegExp(`^\\d{4}-\\d\\d-\\d\\d${kind === MAIN ? '' : `-${kind}`}\\.json$`);
   return readdirSync(RESULTS)
     .filter((file) => pattern.test(file))

@@ -15,7 +15,7 @@ import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist/report/document.js';
 import { factorOf } from '../../dist/report/factor.js';
 import { formatClock, formatRows } from '../../dist/report/format.js';
-import { cpuColumn, headToHeadTable } from '../../dist/report/head-to-head.js';
+import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { renderRunSummary } from '../../dist/report/summary-report.js';
@@ -33,7 +33,8 @@ import { ladderTable } from '../lab/ladder-table.mjs';
 import { methodNotes, methodTable } from '../lab/method-table.mjs';
 import { mitataTable } from '../lab/mitata-table.mjs';
 import { peersBlocks } from '../lab/peers-table.mjs';
-import { MAIN, commandOf, filesReadBy, isCommitted, newestRun, newestText } from './runs.mjs';
+import { PUBLISHED, questionOf } from './published.mjs';
+import { MAIN, commandOf, filesReadBy, isCommitted, newestName, newestRun, newestText } from './runs.mjs';
 
 /** The lines about the host that go into the one line about the machine. */
 const MACHINE = /^(CPU|CPU kind|Memory|OS|Node\.js|Rust): /;
@@ -51,6 +52,7 @@ const TABLES = {
   },
   host: () => list(hostLines(newestRun(MAIN).context)),
   sides: () => sides(MAIN),
+  results: resultsIndex,
   embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
   'embedded-inserts': () => lanes(MAIN, 'embedded', 1, 'insert.'),
   'embedded-queries': () => lanes(MAIN, 'embedded', 1, 'query.'),
@@ -130,7 +132,8 @@ export function tableText(name) {
   if (table === undefined) throw new Error(`no table is named "${name}"`);
   const { value, files } = filesReadBy(table);
   const text = typeof value === 'string' ? `\n${value}\n` : renderMarkdown(value);
-  requireOneCommit(name, text, files);
+  // Each row of the index is of one run.
+  if (name !== 'results') requireOneCommit(name, text, files);
   return text;
 }
 
@@ -148,13 +151,24 @@ function sides(kind) {
     { title: 'Workload', of: ({ node }) => workloadText(node) },
     ...answerSides(answers).map(([side, title]) => ({
       title: `>${title}`,
-      of: (answer) => bestRateText(answer, side),
+      of: (answer) => bestRateText(answer, side).replace(/ M\/s/, ' million rows/s'),
     })),
+    { title: '>Addon factor', of: ({ addon }) => (addon === undefined ? '—' : factorOf(addon.judged)) },
     { title: '>Rust factor', of: ({ rust }) => (rust === undefined ? '—' : factorOf(rust.comparison)) },
-    ...cpuColumn(answers, ({ rust }) => rust?.comparison, 0),
   ]);
   const notes = noVerdictNotes(answers.flatMap(({ best }) => Object.values(best)));
   return [...marked({ table, notes }), ...list(adviceOf(run).flatMap(({ lines }) => lines)), measuredBy(run)];
+}
+
+/** The committed runs with their questions, and the first line of advice of each. */
+function resultsIndex() {
+  const kinds = Object.keys(PUBLISHED).flatMap((kind) => PUBLISHED[kind].parts?.map((part) => part.kind) ?? [kind]);
+  const rows = kinds.filter(isCommitted).map((kind) => {
+    const hasRecords = JSON.parse(newestText(kind)).records !== undefined;
+    const [answer = '—'] = hasRecords ? adviceOf(newestRun(kind)).flatMap(({ lines }) => lines) : [];
+    return `| ${questionOf(kind)} | ${answer} | [${kind}](linux-x64/${newestName(kind)}) |`;
+  });
+  return ['| Question | First line of advice | File |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
 /** The table of the comparisons of a run that are asked for. */
