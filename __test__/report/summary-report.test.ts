@@ -143,5 +143,6 @@ test('a client of the user has the first lines: its factor to each way of the sa
   expect(at(1000, runOf(records, { client: 'js:/somewhere/mine.mjs' })).split('\n')[0]).toBe(
     '- get, 8 connections: mine: 2.0× ioredis, 0.50× KvClient',
   );
+  expect(at(1000, runOf(records, { client: 'js:mine.mjs' }))).toMatch(/^- get, 8 connections: mine: 2\.0× ioredis/);
   expect(at(1000, runOf(records))).toMatch(/^Cells: /);
 });

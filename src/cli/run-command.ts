@@ -4,7 +4,7 @@ import { renderRunTerminal } from '../report/run-report.js';
 import { renderRunSummary } from '../report/summary-report.js';
 import { probeMachine } from '../host/resolution.js';
 import { BoundaryError } from '../errors.js';
-import { clientName } from '../families/user-client.js';
+import { clientName } from '../records/client-name.js';
 import type { RunRecord } from '../records/record.js';
 import { reasonOf } from '../report/results-table.js';
 import type { RunResult } from '../runner/run.js';

@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import { BoundaryError } from '../errors.js';
+import { clientFile, clientName } from '../records/client-name.js';
 import type { Side } from '../records/record.js';
 
 /** A module with a client of the user's. */
@@ -20,7 +21,7 @@ export interface UserClient {
  * the same ids.
  */
 export function userClientOf(given: string, ours: Iterable<string | undefined>): UserClient {
-  const file = fileOf(given);
+  const file = clientFile(given);
   const name = clientName(given);
   if (new Set(ours).has(name)) {
     throw new BoundaryError('BB_USAGE', `--client ${file}: one of our clients has the name ${name}`, {
@@ -30,19 +31,10 @@ export function userClientOf(given: string, ours: Iterable<string | undefined>):
   return { side: given.slice(0, given.indexOf(':')) as Side, file, name };
 }
 
-function fileOf(given: string): string {
-  return given.slice(given.indexOf(':') + 1);
-}
-
 /** Throws `BB_USAGE` if the file of a client is not there. Otherwise each of its cells would fail. */
 export function requireClientFile(given: string): void {
-  const file = fileOf(given);
+  const file = clientFile(given);
   if (!existsSync(file)) throw new BoundaryError('BB_USAGE', `--client ${file}: there is no such file`);
-}
-
-/** The name of a client in cells, by a value of the option. */
-export function clientName(given: string): string {
-  return basename(fileOf(given)).replace(/\.[^.]*$/, '');
 }
 
 /** Imports the client of a family. Throws `BB_CLIENT` if the module can't be loaded or exports none. */

@@ -23,7 +23,7 @@ import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
 import { crossoverTexts, hasSizes } from './crossover.js';
-import { byCpuTime, cpuClause, inverseOf, isDecided } from './factor.js';
+import { byCpuTime, cpuClause, inverseOf, isDecided, isOpen } from './factor.js';
 import { formatCountedRate, formatFactorInterval, formatRows, formatShortRate } from './format.js';
 import { type Pair, pairsOf } from './head-to-head.js';
 import { batchText, loadParts, variantOf } from './labels.js';
@@ -196,11 +196,6 @@ function rivalName(record: CompletedRecord, best: CompletedRecord): string {
   return record.side === 'napi' && best.side === 'js' && !isCall(record)
     ? `the addon's ${shortName(record)}`
     : shortName(record);
-}
-
-/** Whether a comparison is inconclusive or server-bound. */
-function isOpen({ verdict }: Judged): boolean {
-  return verdict === 'inconclusive' || verdict === 'server-bound';
 }
 
 /** The text of a way that is not shown to be faster than the one before. */

@@ -1,10 +1,10 @@
 /** The lines about a client of the user's, which a summary begins with: its factors to the ways that it competes with. */
-import { basename } from 'node:path';
-
 import { completedOf, contestOf } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { judgeOf } from '../compare/judge.js';
+import { clientName } from '../records/client-name.js';
 import type { CompletedRecord, Run } from '../records/record.js';
+import { isOpen } from './factor.js';
 import { formatFactor } from './format.js';
 import { batchText, variantOf } from './labels.js';
 import { workloadText } from './workload-answers.js';
@@ -16,7 +16,7 @@ import { workloadText } from './workload-answers.js';
 export function clientHeadlines(run: Run): string[] {
   const given = run.context.config['client'];
   if (typeof given !== 'string') return [];
-  const name = basename(given).replace(/\.[^.]*$/, '');
+  const name = clientName(given);
   const completed = completedOf(run.records);
   const judge = judgeOf(run);
   return completed.flatMap((own) => {
@@ -26,7 +26,7 @@ export function clientHeadlines(run: Run): string[] {
       .flatMap((rival) => {
         const judged = judge(own, rival);
         if (judged === undefined) return [];
-        const mark = judged.verdict === 'inconclusive' || judged.verdict === 'server-bound' ? '?' : '';
+        const mark = isOpen(judged) ? '?' : '';
         return { ratio: judged.ratio, text: `${formatFactor(judged.ratio)}${mark} ${variantOf(rival)}` };
       })
       .toSorted((a, b) => b.ratio - a.ratio);

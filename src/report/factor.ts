@@ -49,6 +49,11 @@ export function isDecided({ verdict }: Pick<Judged, 'verdict'>): boolean {
   return verdict === 'faster' || verdict === 'slower';
 }
 
+/** Whether a comparison is inconclusive or server-bound. */
+export function isOpen({ verdict }: Pick<Judged, 'verdict'>): boolean {
+  return verdict === 'inconclusive' || verdict === 'server-bound';
+}
+
 /** The verdict of the other direction. */
 export function inverseVerdict(verdict: Verdict): Verdict {
   return verdict === 'faster' ? 'slower' : verdict === 'slower' ? 'faster' : verdict;

@@ -24,20 +24,20 @@ interface Bar {
 
 /** The figure of a workload, in which the fastest side has the longest bar. A star marks it if a verdict says so. */
 export function sideBars({ Plot, draw }: Canvas, answer: WorkloadAnswer): Figure {
-  const bars = answerSides([answer]).flatMap(([side, title], index): Bar[] => {
+  const sides = answerSides([answer]);
+  const bars = sides.flatMap(([side, title], index): Bar[] => {
     const record = answer.best[side];
     return record === undefined ? [] : [{ index, side, title, rate: rateOf(record), text: bestRateText(answer, side) }];
   });
-  const rows = answerSides([answer]).length;
   const title = workloadText(answer.node);
   const middle = ({ index }: Bar): number => index + 0.5;
   const picture = draw({
     label: `${title}: ${bars.map((bar) => `${bar.title} ${bar.text}`).join(', ')}`,
     options: {
       ...MARGINS,
-      height: rows * ROW_HEIGHT + MARGINS.marginTop + MARGINS.marginBottom,
+      height: sides.length * ROW_HEIGHT + MARGINS.marginTop + MARGINS.marginBottom,
       x: { axis: null, domain: [0, Math.max(...bars.map(({ rate }) => rate))] },
-      y: { axis: null, domain: [rows, 0] },
+      y: { axis: null, domain: [sides.length, 0] },
       marks: [
         Plot.rect(bars, {
           x1: 0,
