@@ -39,16 +39,16 @@ test('client by client, with the steps at which it broke and at which its genera
     | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
     | kv get | rust · Client | 10.0 K/s | 9.99 K/s | 20.5 µs | 82.0 µs | 1.00 µs | — | 40% |
     | kv get | rust · Client | 20.0 K/s | 19.9 K/s | 30.0 µs | 120 µs | 20.0 µs | — | 40% |
-    | kv get | rust · Client | 30.0 K/s | 29.9 K/s ✕ | 6.25 ms | 25.0 ms | 1.00 µs | — | 40% |
+    | kv get | rust · Client | 30.0 K/s | 29.9 K/s (broke) | 6.25 ms | 25.0 ms | 1.00 µs | — | 40% |
     | kv get | js · Client | 10.0 K/s | 9.90 K/s | 103 µs | 410 µs | 1.00 µs | — | 40% |
-    | kv get | js · Client | 20.0 K/s | 12.0 K/s ✕ | 22.5 ms | 90.0 ms | 80.0 ms | — ◊ | 40% |
+    | kv get | js · Client | 20.0 K/s | 12.0 K/s (broke) | 22.5 ms | 90.0 ms | 80.0 ms | — (generator-bound) | 40% |
     "
   `);
   expect(notes).toMatchInlineSnapshot(`
     [
       "Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its request was due. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: the part of its thread that the requests took; the turns of Node's event loop until a request is due are not in it. Server CPU: where 100% is one busy core.",
-      "✕ The client broke: it achieved less than 97% of the rate, or its p99 is above 20.0 ms.",
-      "◊ The generator was the limit: its thread had less than 10% of its time left, or its own lateness is more than half of the p99.",
+      "(broke): the client achieved less than 97% of the rate, or its p99 is above 20.0 ms.",
+      "(generator-bound): the thread of the generator had less than 10% of its time left, or its own lateness is more than half of the p99.",
     ]
   `);
   expect(offeredLoadTable(STEPS.slice(0, 1)).notes).toHaveLength(2);
@@ -66,7 +66,7 @@ test('the findings have the rate that each client kept, and the rate at which it
   expect(offeredLoadFindings([step('napi', 10, 5, 1000)])[0]).toContain('kept no rate, broke at 10/s');
   // A pause of the machine broke the first step, but not the client.
   const paused = [step('napi', 10, 5, 1000), step('napi', 20, 20, 1000), step('napi', 30, 20, 1000)];
-  expect(offeredLoadFindings(paused)[0]).toContain('kept 20/s (p99 1.00 µs), but not 10/s ✕, broke at 30/s');
+  expect(offeredLoadFindings(paused)[0]).toContain('kept 20/s (p99 1.00 µs), but not 10/s, broke at 30/s');
 });
 
 test('a step has the figures of its record', () => {
@@ -163,6 +163,6 @@ test('a generator whose thread has no time left is marked, however punctually it
     false,
   ]);
   const { table, notes } = offeredLoadTable([at(0.95)]);
-  expect(table.rows[0]).toContain('95% ◊');
-  expect(notes.at(-1)).toMatch(/^◊ The generator was the limit/);
+  expect(table.rows[0]).toContain('95% (generator-bound)');
+  expect(notes.at(-1)).toMatch(/^\(generator-bound\): /);
 });

@@ -98,7 +98,7 @@ describe('run', () => {
     const { exitCode, stdout, stderr } = await cli(['run', '5K', ...QUICK, '--out', 'out']);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^Cells: 4 measured, 1 skipped\.\n/);
-    expect(stdout.match(/^sum\.\w+ +\S+ [KMG]\/s(?: △)? +—/gm)).toHaveLength(2);
+    expect(stdout.match(/^sum\.\w+ +\S+ [KMG]\/s(?: \(too short\))? +—/gm)).toHaveLength(2);
     expect(stdout.match(/^- sum\.\w+ on \w+: (?:no difference shown:|no verdict:|take) \w+ loop/gm)).toHaveLength(2);
     expect(stdout).toMatch(/\nReport: out\/run\.html\n$/);
     expect(stdout).not.toContain('\u001B');

@@ -102,15 +102,15 @@ test('tells every way in which two runs can differ', () => {
     | --- | ---: | ---: | ---: | --- |
     | row/rust/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.77–0.83) | regression |
     | staged-row/napi/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
-    | columns/napi/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ◇ | inconclusive |
+    | columns/napi/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) (other rows) (one process) | inconclusive |
 
     After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; inconclusive, the interval includes 1, and is wider than the threshold.
 
     Between the two runs, the cells moved by 1.00× in the median. To compare two builds, measure both in one run, in turns.
 
-    † The two were measured at different numbers of rows. Their rows per second are compared.
+    (other rows): the two were measured at different numbers of rows. Their rows per second are compared.
 
-    ◇ One process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.
+    (one process): one process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.
 
     Completed before, failed after:
 
@@ -135,11 +135,11 @@ test('tells every way in which two runs can differ', () => {
   expect(`${title}\n\n${table}`).toMatchInlineSnapshot(`
     "measurements/insert.bulk on embedded
 
-    Cell                  Before     After         After / before  Verdict
-    ──────────────────  ────────  ────────  ─────────────────────  ────────────
-    row/rust/w1         10.0 M/s  8.00 M/s      0.80× (0.77–0.83)  regression
-    staged-row/napi/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
-    columns/napi/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ◇  inconclusive"
+    Cell                  Before     After                                After / before  Verdict
+    ──────────────────  ────────  ────────  ────────────────────────────────────────────  ────────────
+    row/rust/w1         10.0 M/s  8.00 M/s                             0.80× (0.77–0.83)  regression
+    staged-row/napi/w1  10.0 M/s  12.5 M/s                                1.3× (1.2–1.3)  faster
+    columns/napi/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) (other rows) (one process)  inconclusive"
   `);
   expect(rest).toEqual(markdown.split('\n\n').slice(2));
 });
@@ -259,7 +259,7 @@ test('names the versions that differ, and explains the verdicts that it gives', 
   const after = { ...before, context: { ...before.context, versions } };
   const comparison = compareRuns(before, after);
   expect(comparison.versionDifferences).toEqual([`node ${before.context.versions['node']} and 99.0.0`]);
-  expect(renderComparisonTerminal(comparison, 80)).toMatchInlineSnapshot(`
+  expect(renderComparisonTerminal(comparison, { columns: 80 })).toMatchInlineSnapshot(`
     "Versions that differ, before and after:
 
     - node 20.19.0 and 99.0.0

@@ -149,6 +149,62 @@ function ran(side: Side, lane: string, variant: string, seconds: number, more: P
   return completed({ side, lane, variant, flavor: 'async', ...more }, around(seconds));
 }
 
+/** The cells of a way of a user's own work that takes the given seconds at each size. */
+export function sizedWay(
+  side: 'js' | 'napi',
+  seconds: Readonly<Record<number, number>>,
+  lane: string = side,
+): CompletedRecord[] {
+  return Object.entries(seconds).map(([size, time]) => ({
+    ...completed(
+      { family: 'work', workload: `work.${size}`, lane, side, variant: lane, engine: 'in-process', calls: 1 },
+      around(time),
+    ),
+    id: `work/${size}/${lane}`,
+    size: Number(size),
+  }));
+}
+
+/** A run of a user's own work by three ways, of which one overtakes the others between the sizes 64 and 1024. */
+export function sizedRun(): Run {
+  return runOf([
+    ...sizedWay('js', { 4: 1e-6, 64: 2e-6, 1024: 20e-6, 16_384: 320e-6 }, 'js'),
+    ...sizedWay('js', { 4: 3e-6, 64: 4e-6, 1024: 22e-6, 16_384: 300e-6 }, 'wasm'),
+    ...sizedWay('napi', { 4: 4e-6, 64: 5e-6, 1024: 9e-6, 16_384: 70e-6 }, 'napi'),
+  ]);
+}
+
+/** A run of two ways of an addon by two builds. */
+export function buildsRun(): Run {
+  const way = (build: 'old' | 'new', seconds: number): CompletedRecord[] =>
+    ['parse', 'hash'].map((lane) => ({
+      ...completed({ family: 'work', lane, side: 'napi', variant: `${lane} (${build})`, calls: 1 }, around(seconds)),
+      id: `work/${lane}/${build}`,
+    }));
+  const records = [...way('old', 0.1), ...way('new', 0.2)];
+  const rivalOf = (id: string): string | undefined => (id.endsWith('/new') ? id.replace('new', 'old') : undefined);
+  const comparisons = comparisonsOf(records, { rustLaneOf: () => undefined, rivalOf, margin: 0.05 });
+  return { schemaVersion: 4, context, records, comparisons };
+}
+
+/** A run of requests: a client of each side, one at a time and in batches. */
+export function requestsRun(): Run {
+  const load = { family: 'kv', engine: 'redis', operations: 64_000, connections: 32 } as const;
+  const clients = [
+    ['rust', 'Client', 1],
+    ['napi', 'KvClient, one for all', 1.1],
+    ['js', '@redis/client, one for all', 2],
+  ] as const;
+  return runOf(
+    ['get', 'mset'].flatMap((workload) =>
+      clients.flatMap(([side, variant, seconds]) => [
+        { ...completed({ ...load, workload, side, lane: 'call', variant, batch: 1 }, around(seconds)) },
+        { ...completed({ ...load, workload, side, lane: 'batch', variant, batch: 64 }, around(seconds / 8)) },
+      ]),
+    ),
+  );
+}
+
 export function sampleRun(): Run {
   const napiScan = {
     ...scan,

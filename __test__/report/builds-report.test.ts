@@ -30,7 +30,7 @@ function textOf(mainThreadPart: number): string {
     margin: 0.05,
   });
   const run: Run = { schemaVersion: 4, context, records, comparisons };
-  return renderBuilds(run, 0.05, 200);
+  return renderBuilds(run, 0.05, { columns: 200 });
 }
 
 test('the line of two builds adds the verdict by CPU time if wall time cannot tell', () => {

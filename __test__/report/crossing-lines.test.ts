@@ -34,7 +34,7 @@ it('has the time of a call by each way that crosses, and without crossing', () =
     'JavaScript',
     'Rust',
   ]);
-  expect(rows).toEqual([['nothing', '19 ns', '6.30 ns', '5.00 ns', '0.80 ns ○', '0.30 ns ○']]);
+  expect(rows).toEqual([['nothing', '19 ns', '6.30 ns', '5.00 ns', '0.80 ns (the loop)', '0.30 ns (the loop)']]);
 });
 
 it('has the fastest lane of each way', () => {
@@ -66,5 +66,5 @@ it('ends a run of crossings, instead of advice to cross nothing', () => {
   const text = renderRunSummary(run, { report: 'run.md', columns: 120 });
   expect(text).toMatch(/^nothing +19 ns/m);
   expect(text).not.toContain('Best from Node');
-  expect(text).toMatch(/^○ /m);
+  expect(text).toMatch(/^\(the loop\): /m);
 });

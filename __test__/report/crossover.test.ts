@@ -3,23 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { judgeOf } from '../../src/compare/judge.js';
 import type { CompletedRecord } from '../../src/records/record.js';
 import { crossoverTexts } from '../../src/report/crossover.js';
-import { around, completed, context } from '../records/sample-run.js';
+import { around, completed, context, sizedWay as way } from '../records/sample-run.js';
 
 const judge = judgeOf({ context });
-
-/** The cells of a way that takes the given seconds at each size. */
-function way(side: 'js' | 'napi', seconds: Readonly<Record<number, number>>, lane: string = side): CompletedRecord[] {
-  return Object.entries(seconds).map(([size, time]) => ({
-    ...completed(
-      { family: 'work', workload: `work.${size}`, lane, side, variant: lane, engine: 'in-process' },
-      around(time),
-    ),
-    id: `work/${size}/${lane}`,
-    size: Number(size),
-    rows: 1,
-    calls: 1,
-  }));
-}
 
 /** The record with samples of other times. */
 const withSeconds = ({ samples }: CompletedRecord, seconds: readonly number[]): Pick<CompletedRecord, 'samples'> => ({

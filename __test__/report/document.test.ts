@@ -95,9 +95,9 @@ const wide = tableBlock({
   ],
 });
 
-test('a table that is too wide leaves out columns, then cuts names, then leaves out the last', () => {
-  expect(renderTerminal(wide)).toBe(renderTerminal(wide, 93));
-  expect(renderTerminal(wide, 92)).toMatchInlineSnapshot(`
+test('a table that is too wide leaves out columns, then breaks names, then leaves out the last', () => {
+  expect(renderTerminal(wide)).toBe(renderTerminal(wide, { columns: 93 }));
+  expect(renderTerminal(wide, { columns: 92 })).toMatchInlineSnapshot(`
     "Workload         Client                                       Rate             Factor
     ───────────────  ───────────────────────────────────────  ────────  ─────────────────
     insert.bulk      js · a client with a long name, columns  3.56 M/s  0.39× (0.12–0.42)
@@ -105,19 +105,24 @@ test('a table that is too wide leaves out columns, then cuts names, then leaves 
     (too narrow for: Flavor)
     "
   `);
-  expect(renderTerminal(wide, 60)).toMatchInlineSnapshot(`
+  expect(renderTerminal(wide, { columns: 60 })).toMatchInlineSnapshot(`
     "Workload         Client                               Factor
     ───────────────  ────────────────────────  ─────────────────
-    insert.bulk      js · a clien…me, columns  0.39× (0.12–0.42)
+    insert.bulk      js · a client with a      0.39× (0.12–0.42)
+                     long name, columns
     query.full_scan  napi · executeQuery          1.2× (1.1–1.3)
     (too narrow for: Flavor, Rate)
     "
   `);
-  expect(renderTerminal(wide, 30)).toMatchInlineSnapshot(`
+  expect(renderTerminal(wide, { columns: 30 })).toMatchInlineSnapshot(`
     "Workload      Client
     ────────────  ────────────
-    insert.bulk   js · a…lumns
-    query.…_scan  napi ·…Query
+    insert.bulk   js · a
+                  client with
+                  a long name,
+                  columns
+    query.full_   napi ·
+    scan          executeQuery
     (too narrow for: Flavor, Rate,
     Factor)
     "
@@ -126,7 +131,7 @@ test('a table that is too wide leaves out columns, then cuts names, then leaves 
 
 test('texts are wrapped at words, texts of lists below their beginning', () => {
   const texts = [paragraph('one two three four'), ...list(['five six seven', 'a-word-that-is-longer-than-its-line'])];
-  expect(renderTerminal(texts, 10)).toBe(
-    'one two\nthree four\n\n- five six\n  seven\n-\n  a-word-that-is-longer-than-its-line\n',
+  expect(renderTerminal(texts, { columns: 10 })).toBe(
+    'one two\nthree four\n\n- five six\n  seven\n- a-word-that-is-longer-than-its-line\n',
   );
 });

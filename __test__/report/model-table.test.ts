@@ -42,9 +42,9 @@ test('counts crossings apart from floors, with the measurements that the interva
   };
   const text = renderMarkdown(modelBlocks(model));
   const [crossings, floors] = text.split('### ').slice(1);
-  expect(crossings).toContain('| b | 1.22 µs | 1.00 µs | 800 ns–1.20 µs ✕ | 0.82 |');
+  expect(crossings).toContain('| b | 1.22 µs | 1.00 µs | 800 ns–1.20 µs (outside) | 0.82 |');
   expect(crossings).toContain(
-    '3 of 4 predictions (75%) are within 25% of what was measured. The 95% interval covers 2 of 4 (50%, ✕ marks the others).',
+    '3 of 4 predictions (75%) are within 25% of what was measured. The 95% interval covers 2 of 4 (50%, the others are marked (outside)).',
   );
   expect(crossings).toContain(
     '- Of rows: 2 of 2 predictions (100%) are within 25% of what was measured. The 95% interval covers 1 of 2',

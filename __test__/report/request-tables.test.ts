@@ -73,10 +73,10 @@ test('each cell, with the CPU of both ends, and whether the client was the limit
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
     | get, rust · Client | 100 K/s | 50.0 µs | 200 µs | 1 | 8 | 10.0 µs + 7.50 µs |
     | get, napi · KvClient.get | 80.0 K/s | 50.0 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
-    | get, js · ioredis | 80.0 K/s ¶ | 50.0 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
+    | get, js · ioredis | 80.0 K/s (client-bound) | 50.0 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
     | get, rust · Client.batch | 1.00 M/s | 50.0 µs | 200 µs | 64 | 8 | 1.00 µs |
     | get, napi · KvClient.pipeline | 800 K/s | 50.0 µs | 200 µs | 64 | 8 | 1.25 µs |
-    | get, js · ioredis pipeline | 200 K/s ¶ | 50.0 µs | 200 µs | 64 | 8 | 5.00 µs |
+    | get, js · ioredis pipeline | 200 K/s (client-bound) | 50.0 µs | 200 µs | 64 | 8 | 5.00 µs |
     "
   `);
   expect(notes).toMatchInlineSnapshot(`
@@ -84,7 +84,7 @@ test('each cell, with the CPU of both ends, and whether the client was the limit
       "A thread is one connection with one request in flight. Throughput counts operations, latency requests.",
       "Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.",
       "CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.",
-      "¶ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.",
+      "(client-bound): the threads of the client were busy all the time, so a faster server would not show.",
     ]
   `);
   // Rust has one thread on two cores, and that thread was busy.
@@ -92,10 +92,10 @@ test('each cell, with the CPU of both ends, and whether the client was the limit
   const driven = (driver: 'one-thread' | 'all-cores', cores: number): string =>
     requestTable([requests({ ...rustCall, driver }, 1)], cores).table.rows[0]![1]!;
   expect([driven('one-thread', 2), driven('one-thread', 8), driven('all-cores', 2), driven('all-cores', 1)]).toEqual([
-    '100 K/s ¶',
-    '100 K/s ¶',
+    '100 K/s (client-bound)',
+    '100 K/s (client-bound)',
     '100 K/s',
-    '100 K/s ¶',
+    '100 K/s (client-bound)',
   ]);
   expect(requestTable([], 4)).toEqual({ table: expect.objectContaining({ rows: [] }), notes: [] });
 });
@@ -107,14 +107,18 @@ test('says if the server was the limit, and then nothing about the client', () =
     requests(jsCall, 1.25, { server: 0.5 }),
   ];
   const { table, notes } = requestTable(bound, 4);
-  expect(table.rows.map(([, throughput]) => throughput)).toEqual(['100 K/s ‖', '80.0 K/s ‖', '80.0 K/s']);
+  expect(table.rows.map(([, throughput]) => throughput)).toEqual([
+    '100 K/s (server-bound)',
+    '80.0 K/s (server-bound)',
+    '80.0 K/s',
+  ]);
   expect(notes.at(-1)).toBe(
-    '‖ The server was busy all the time, or kept all cores busy together with the client, so this says nothing about the client.',
+    '(server-bound): the server was busy all the time, or kept all cores busy together with the client, so this says nothing about the client.',
   );
   const find = (id: string): CompletedRecord | undefined => bound.find((record) => record.id === id);
   const { comparisons } = run(bound);
   const headToHead = requestHeadToHeadTable(comparisons, find);
-  const limited = expect.stringMatching(/^server-bound 1\.3× \(1\.2–1\.3\) ‖$/);
+  const limited = expect.stringMatching(/^server-bound 1\.3× \(1\.2–1\.3\) \(server-bound\)$/);
   expect(headToHead.table.rows.map((row) => [row[1], row[5]])).toEqual([
     ['best: call', limited],
     ['call', '1.3× (1.2–1.3)'],
@@ -274,11 +278,11 @@ test('several threads of JavaScript, and several processes, are the limit only i
   const rateOf = (fields: Partial<CompletedRecord>, main: number): string =>
     requestTable([requests({ ...addonCall, ...fields }, 1, { main })], 4).table.rows[0]![1]!;
   const allCores = { driver: 'all-cores' as const };
-  expect([rateOf(allCores, 1), rateOf(allCores, 3.8)]).toEqual(['100 K/s', '100 K/s ¶']);
-  expect([rateOf({ processes: 2 }, 1), rateOf({ processes: 2 }, 1.9)]).toEqual(['100 K/s', '100 K/s ¶']);
+  expect([rateOf(allCores, 1), rateOf(allCores, 3.8)]).toEqual(['100 K/s', '100 K/s (client-bound)']);
+  expect([rateOf({ processes: 2 }, 1), rateOf({ processes: 2 }, 1.9)]).toEqual(['100 K/s', '100 K/s (client-bound)']);
   // Eight processes have four cores.
-  expect([rateOf({ processes: 8 }, 3), rateOf({ processes: 8 }, 3.7)]).toEqual(['100 K/s', '100 K/s ¶']);
-  expect([rateOf({ ...allCores, connections: 2 }, 1.9)]).toEqual(['100 K/s ¶']);
+  expect([rateOf({ processes: 8 }, 3), rateOf({ processes: 8 }, 3.7)]).toEqual(['100 K/s', '100 K/s (client-bound)']);
+  expect([rateOf({ ...allCores, connections: 2 }, 1.9)]).toEqual(['100 K/s (client-bound)']);
 });
 
 test('the processes of a cell stand next to its connections', () => {

@@ -46,7 +46,7 @@ test('one line a workload', () => {
     factor: the addon's rate divided by the rate of the fastest other client. In parentheses: the 95% interval. It covers
     this run alone. * stands for the fastest side, or for both if they are equivalent. ≈ stands for equivalent.
 
-    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
+    (too short): the samples of the cell could not be made long enough to measure, so it gets no verdict.
 
     - measurements/query.full_scan/objects/napi/embedded/w1 failed: BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
     - measurements/query.aggregation/row/rust/memory/w1 skipped: memory has no SQL
@@ -61,14 +61,15 @@ test('one line a workload', () => {
 test('a narrow terminal gets the rates before the factors', () => {
   // The table, the list and what the factors are.
   expect(at(80).split('\n\n').slice(1, 4).join('\n\n')).toMatchInlineSnapshot(`
-    "Workload                         Engine                  Addon  Addon factor
-    ───────────────────────────────  ────────────  ───────────────  ────────────
-    insert.bulk                      embedded            *32.1 M/s             —
-    query.full_scan                  memory               83.3 M/s             —
-    query.full_scan                  apache-arrow                —             —
-    query.aggregation                embedded      *30.3 queries/s        ≈ 1.0×
-    mget, 4 connections, in batches  redis                2.20 M/s             —
-    (too narrow for: Rust, Other client, Rust factor)
+    "Workload                                        Addon  Rust factor  Addon factor
+    ────────────────────────────────────  ───────────────  ───────────  ────────────
+    insert.bulk on embedded                     *32.1 M/s      ≈ 1.01×             —
+    query.full_scan on memory                    83.3 M/s         2.0×             —
+    query.full_scan on apache-arrow                     —            —             —
+    query.aggregation on embedded         *30.3 queries/s            —        ≈ 1.0×
+    mget, 4 connections, in batches on           2.20 M/s            —             —
+    redis
+    (too narrow for: Rust, Other client)
 
     - insert.bulk on embedded: take RowInserter.addColumns (32.1 M rows/s), 1.4×
       (1.3–1.4) RowInserter.addRow. Rust: equivalent, 1.01× (0.97–1.04).
@@ -121,7 +122,7 @@ describe('the worst warning', () => {
     expect(warningOf(runOf([short, warming]))).toBe(
       'Warning: 2 of 2 cells get no verdict: 1 too short to measure, 1 still got faster when its warm-up ended.',
     );
-    expect(at(1000, runOf([short]))).toMatch(/10\.0 M\/s △[^]*△ Too short to measure/);
+    expect(at(1000, runOf([short]))).toMatch(/10\.0 M\/s \(too short\)[^]*\(too short\): /);
   });
 
   it('is none if nothing is wrong', () => {

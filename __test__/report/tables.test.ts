@@ -17,14 +17,14 @@ test('marks other numbers of rows and too few processes', () => {
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
     "| Workload | Lane | Rust | Node | Rust factor | CPU factor |
     | --- | --- | --- | --- | ---: | ---: |
-    | insert.bulk | best: objects | rows collected — 40.0 M/s | napi · executeQuery — 8.00 M/s | 5.0× (4.9–5.1) † ‡ | 5.0× (4.9–5.1) |
+    | insert.bulk | best: objects | rows collected — 40.0 M/s | napi · executeQuery — 8.00 M/s | 5.0× (4.9–5.1) (other rows) (few processes) | 5.0× (4.9–5.1) |
     "
   `);
   expect(notes).toEqual([
     RUST_FACTOR_NOTE,
     CPU_FACTOR_NOTE,
-    '† The two were measured at different numbers of rows. Their rows per second are compared.',
-    '‡ Fewer than 3 processes on one side: too few to know how much processes differ.',
+    '(other rows): the two were measured at different numbers of rows. Their rows per second are compared.',
+    '(few processes): fewer than 3 processes on one side: too few to know how much processes differ.',
   ]);
 });
 
@@ -40,26 +40,27 @@ test('says if the faster side takes more CPU time', () => {
   };
   const opposite = tableOf(0.2, 3);
   expect(opposite.table.rows[0]!.slice(-2)).toEqual([
-    expect.stringMatching(/^0\.80× \(.*\) ◆$/),
+    expect.stringMatching(/^0\.80× \(.*\) \(more CPU\)$/),
     expect.stringMatching(/^2\.0× \(1\.9–2\.1\)$/),
   ]);
   expect(opposite.notes).toContain(CPU_DISAGREES_NOTE);
   // The same direction, and a difference within the margin.
   for (const { table, notes } of [tableOf(0.5, 2), tableOf(0.2, 4 / 3)]) {
-    expect(table.rows[0]!.at(-2)).not.toContain('◆');
+    expect(table.rows[0]!.at(-2)).not.toContain('(more CPU)');
     expect(notes).not.toContain(CPU_DISAGREES_NOTE);
   }
 });
 
 test.each([
-  ['too-short', '△ Too short to measure'],
-  ['still-warming-up', '▽ The cell still got faster when its warm-up ended'],
-  ['nothing-to-measure', '○ The calls of the cell take no longer than the loop around them'],
+  ['too-short', '(too short): the samples'],
+  ['still-warming-up', '(warming up): the cell still got faster when its warm-up ended'],
+  ['nothing-to-measure', '(the loop): the calls of the cell take no longer than the loop around them'],
 ] as const)('a cell that is %s has its factor, the word and the reason', (noVerdict, note) => {
   const records = [{ ...rust, noVerdict }, completed({ lane: 'objects', side: 'napi', variant: 'a' }, around(0.5))];
   const { comparisons } = runOf(records);
   const { table, notes } = headToHeadTable(comparisons, (id) => records.find((record) => record.id === id));
-  expect(table.rows[0]!.at(-2)).toMatch(new RegExp(`^inconclusive 2\\.0× \\(.*\\) ${note[0]}$`));
+  expect(table.rows[0]!.at(-2)).toMatch(/^inconclusive 2\.0× \(.*\) \([a-z ]+\)$/);
+  expect(note.startsWith(table.rows[0]!.at(-2)!.match(/\([a-z ]+\)$/)![0])).toBe(true);
   expect(notes.at(-1)).toContain(note);
 });
 

@@ -10,7 +10,9 @@ export function ladderTable(ladder) {
       String(calls),
       ...ids.map((id) => {
         const cell = cells.find((each) => each.id === id);
-        return cell === undefined ? '—' : `${(cell.seconds * 1e9).toPrecision(3)} ns${cell.noVerdict ? ' ○' : ''}`;
+        return cell === undefined
+          ? '—'
+          : `${(cell.seconds * 1e9).toPrecision(3)} ns${cell.noVerdict ? ' (no verdict)' : ''}`;
       }),
     ]),
   });

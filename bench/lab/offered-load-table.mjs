@@ -18,8 +18,8 @@ const MOST_BEHIND = 0.5;
 /** The part of its thread's time from which on the generator has none left. */
 const BUSY = 0.9;
 
-const GENERATOR_LIMIT = ' ◊';
-const BROKEN = ' ✕';
+const GENERATOR_LIMIT = ' (generator-bound)';
+const BROKEN = ' (broke)';
 
 const LOAD_NOTE =
   'Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its request ' +
@@ -31,10 +31,10 @@ const STRATEGY_NOTE =
   'All clients have as many connections, each with one request in flight, which one thread drives. In brackets: the 95% interval over the ' +
   'processes that measured a point.';
 
-const BROKEN_NOTE = `✕ The client broke: it achieved less than ${formatPercent(KEPT_RATE)} of the rate, or its p99 is above ${formatLatency(MOST_P99)}.`;
+const BROKEN_NOTE = `(broke): the client achieved less than ${formatPercent(KEPT_RATE)} of the rate, or its p99 is above ${formatLatency(MOST_P99)}.`;
 
 const GENERATOR_NOTE =
-  `◊ The generator was the limit: its thread had less than ${formatPercent(1 - BUSY)} of its time left, or its own lateness is more than ` +
+  `(generator-bound): the thread of the generator had less than ${formatPercent(1 - BUSY)} of its time left, or its own lateness was more than ` +
   'half of the p99.';
 
 /** The CPU time that a client's requests took: of Node's threads without their turns until a request was due. */
@@ -148,7 +148,7 @@ export function offeredLoadFindings(steps) {
     const [{ family, workload }] = ofClient;
     const missed = ofClient.filter((step) => isBroken(step) && step.offered < (kept?.offered ?? 0));
     const but =
-      missed.length === 0 ? '' : `, but not ${missed.map((step) => formatShortRate(step.offered) + BROKEN).join(', ')}`;
+      missed.length === 0 ? '' : `, but not ${missed.map((step) => formatShortRate(step.offered)).join(', ')}`;
     const held =
       kept === undefined
         ? 'kept no rate'

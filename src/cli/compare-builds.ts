@@ -13,7 +13,7 @@ import { loadOwn, wordsOf } from './own-files.js';
 import { print } from './print.js';
 import { writeReport } from './report-files.js';
 import type { CliServices, Finish } from './services.js';
-import { terminalWidth } from './terminal-width.js';
+import { terminalOf } from './terminal.js';
 
 /** How two builds are compared. */
 export interface CompareBuildsOptions {
@@ -59,7 +59,7 @@ export async function compareBuilds(
   const { result, exitCode } = await measure({ families, decideSeconds: decideWithin }, services);
   const pairs = buildComparisons(result.run, threshold);
   if (markdown !== undefined) await writeReport(markdown, renderBuildsMarkdown(result.run, threshold));
-  print(json, pairs, () => renderBuilds(result.run, threshold, terminalWidth(process.stdout)));
+  print(json, pairs, () => renderBuilds(result.run, threshold, terminalOf(process.stdout)));
   const ways = pairs.filter(({ isControl }) => !isControl);
   const isWrong =
     ways.length === 0 ||

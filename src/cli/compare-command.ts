@@ -11,7 +11,7 @@ import { DEFAULT_BUILD, compareCommits } from './compare-commits.js';
 import { parserOf } from './flags.js';
 import { print } from './print.js';
 import { runFileOf, writeReport } from './report-files.js';
-import { terminalWidth } from './terminal-width.js';
+import { terminalOf } from './terminal.js';
 
 interface CompareOptions {
   readonly force?: boolean;
@@ -102,7 +102,7 @@ export function addCompareCommand(program: Command, services: CliServices, finis
         const { renderComparisonHtml } = await import('../report/html/compare-page.js');
         await writeReport(html, await renderComparisonHtml(comparison, ...runs));
       }
-      print(json, comparison, () => renderComparisonTerminal(comparison, terminalWidth(process.stdout)));
+      print(json, comparison, () => renderComparisonTerminal(comparison, terminalOf(process.stdout)));
       const { cells, regressed } = comparison;
       const isUndecided = cells.length === 0 || (strict === true && cells.some(({ undecided }) => undecided));
       finish(regressed || isUndecided ? EXIT_FAILED : EXIT_OK);

@@ -10,7 +10,7 @@ import { parserOf } from './flags.js';
 import { untilInterrupted } from './interrupt.js';
 import { print } from './print.js';
 import type { CliServices, Finish } from './services.js';
-import { terminalWidth } from './terminal-width.js';
+import { terminalOf } from './terminal.js';
 
 const PROBE_SECONDS = 10;
 
@@ -45,7 +45,7 @@ export function addDoctorCommand(program: Command, services: CliServices, finish
       const isFit = machine.every((check) => check.isFit);
       const here = { engines, clients, runtimes: [`node ${process.versions.node} (this one)`, ...runtimes] };
       const findings: DoctorFindings = { package: line, isFit, machine, here, missing };
-      print(json, findings, () => renderDoctorTerminal(findings, terminalWidth(process.stdout)));
+      print(json, findings, () => renderDoctorTerminal(findings, terminalOf(process.stdout)));
       finish(isFit ? EXIT_OK : EXIT_FAILED);
     });
 }

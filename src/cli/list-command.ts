@@ -10,7 +10,7 @@ import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
 import { familiesOf, wordsOf } from './own-files.js';
 import { print } from './print.js';
-import { terminalWidth } from './terminal-width.js';
+import { terminalOf } from './terminal.js';
 
 const EXAMPLES = `
 Examples:
@@ -49,7 +49,7 @@ function renderTable(plans: readonly FamilyPlan[]): string {
     .map(({ family, cells }) => {
       const tables = tablesByPlace(cells, ({ cell }) => cell, cellsTable);
       const count = `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}`;
-      return `${family.name}: ${family.description}\n\n${renderTerminal(tables, terminalWidth(process.stdout))}\n${count}\n`;
+      return `${family.name}: ${family.description}\n\n${renderTerminal(tables, terminalOf(process.stdout))}\n${count}\n`;
     })
     .join('\n');
 }

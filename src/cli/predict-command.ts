@@ -16,7 +16,7 @@ import { renderForecast } from '../report/forecast-report.js';
 import { valuesNamedBy } from '../runner/filters.js';
 import { parserOf } from './flags.js';
 import { print } from './print.js';
-import { terminalWidth } from './terminal-width.js';
+import { terminalOf } from './terminal.js';
 
 interface PredictOptions {
   readonly size?: number;
@@ -88,7 +88,7 @@ export function addPredictCommand(program: Command): void {
       const { host, startedAt } = run.context;
       const origin = await originOf('the model of', path, run);
       const found = { run: path, startedAt, host, load, ...forecast };
-      print(options.json, found, () => renderForecast(question, forecast, origin, terminalWidth(process.stdout)));
+      print(options.json, found, () => renderForecast(question, forecast, origin, terminalOf(process.stdout)));
     });
 }
 
@@ -120,7 +120,7 @@ async function predictAtSize(size: number, { run: path, json, ...others }: Predi
     times: times.map(({ record, ...time }) => ({ id: record.id, ...time })),
   };
   const origin = await originOf('the measurements of', path, run);
-  print(json, found, () => renderTimesAtSize(size, times, origin, terminalWidth(process.stdout)));
+  print(json, found, () => renderTimesAtSize(size, times, origin, terminalOf(process.stdout)));
 }
 
 /** The sentences about the run: which it is, where it was measured, and how that machine differs from this one. */

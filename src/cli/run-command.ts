@@ -15,7 +15,7 @@ import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
 import { measure } from './measure.js';
 import { familiesOf, filesToResume, wordsOf } from './own-files.js';
-import { terminalWidth } from './terminal-width.js';
+import { terminalOf } from './terminal.js';
 
 interface RunCommandOptions extends Flags {
   readonly out?: string;
@@ -95,9 +95,9 @@ function printResult({ run: finished, directory, aborted, unmeasured }: RunResul
   if (options.json) {
     process.stdout.write(`${resultFile}\n`);
   } else if (finished.records.length > 0) {
-    const width = terminalWidth(process.stdout);
-    if (options.tables) process.stdout.write(`${renderRunTerminal(finished, width)}\n`);
-    process.stdout.write(renderRunSummary(finished, { report: join(directory, 'run.html'), columns: width }));
+    const terminal = terminalOf(process.stdout);
+    if (options.tables) process.stdout.write(`${renderRunTerminal(finished, terminal.columns)}\n`);
+    process.stdout.write(renderRunSummary(finished, { report: join(directory, 'run.html'), ...terminal }));
   }
   const left = unmeasured.length === 0 ? '' : `, ${unmeasured.length} cells not measured`;
   const ending = aborted ? `Interrupted${left}; what is done is in` : 'Results:';

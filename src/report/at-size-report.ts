@@ -1,7 +1,7 @@
 /** The output of `boundary-bench predict --size` for a terminal. */
 import { groupBy } from '../compare/cell-groups.js';
 import type { TimeAtSize } from '../model/at-size.js';
-import { heading, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
+import { heading, paragraph, renderTerminal, tableBlock, tableOf, type Terminal } from './document.js';
 import { UNKNOWN, formatCount, formatDuration } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 
@@ -10,7 +10,7 @@ export function renderTimesAtSize(
   size: number,
   times: readonly TimeAtSize[],
   origin: readonly string[],
-  columns?: number,
+  terminal?: Terminal,
 ): string {
   const tables = groupBy(times, ({ record }) => record.family).flatMap((ofFamily) => {
     const ascending = ofFamily.toSorted((a, b) => (a.time?.seconds ?? Infinity) - (b.time?.seconds ?? Infinity));
@@ -25,7 +25,7 @@ export function renderTimesAtSize(
     ]);
     return [heading(2, `${ofFamily[0]!.record.family}, size ${formatCount(size)}`), ...tableBlock(table)];
   });
-  return renderTerminal([...origin.map(paragraph), ...tables], columns);
+  return renderTerminal([...origin.map(paragraph), ...tables], terminal);
 }
 
 function byText({ between: [low, high], time }: TimeAtSize): string {

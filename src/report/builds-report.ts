@@ -16,9 +16,10 @@ import {
   tableBlock,
   tableOf,
   under,
+  type Terminal,
 } from './document.js';
 import { slowerText } from './compare-report.js';
-import { byCpuTime } from './factor.js';
+import { byCpuTime, toneOf } from './factor.js';
 import { formatFactorInterval } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 import { reasonOf } from './results-table.js';
@@ -86,7 +87,7 @@ export function renderBuildsMarkdown(run: Run, threshold: number): string {
 }
 
 /** The text for a terminal. */
-export function renderBuilds(run: Run, threshold: number, columns?: number): string {
+export function renderBuilds(run: Run, threshold: number, terminal?: Terminal): string {
   const pairs = buildComparisons(run, threshold);
   const blocks = [
     ...tableBlock(waysTable(pairs, run)),
@@ -94,19 +95,20 @@ export function renderBuilds(run: Run, threshold: number, columns?: number): str
     ...notMeasured(run),
     paragraph(conclusion(pairs, threshold)),
   ];
-  return renderTerminal(blocks, columns);
+  return renderTerminal(blocks, terminal);
 }
 
 function waysTable(pairs: readonly BuildComparison[], run: Run): Table {
   return tableOf(pairs, [
     { title: 'Way', of: ({ before }) => before.id.replace(/\/old$/, '') },
-    { title: '>Old', of: ({ before }) => eachOf(before) },
-    { title: '>New', of: ({ after }) => eachOf(after) },
+    { title: '>Old', of: ({ before }) => eachOf(before), goes: 0 },
+    { title: '>New', of: ({ after }) => eachOf(after), goes: 1 },
     { title: '>New / old', of: (pair) => formatFactorInterval(pair) + marksOf(pair.before, pair.after) },
     {
       title: 'Verdict',
       of: ({ regressed, verdict, cpu, isControl }) =>
         `${regressed ? 'regression' : verdict}${byCpuTime(cpu, marginOf(run))}${isControl ? ' (control)' : ''}`,
+      tone: toneOf,
     },
   ]);
 }

@@ -1,6 +1,7 @@
 import type { CellComparison, RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
-import { type Block, type Table, list, paragraph, renderTerminal, tableOf, under } from './document.js';
+import { type Block, type Table, list, paragraph, renderTerminal, tableOf, under, type Terminal } from './document.js';
+import { toneOf } from './factor.js';
 import { formatFactor, formatFactorInterval, formatPercent, formatRateOf } from './format.js';
 import { atRatio } from './rates.js';
 import { marksOf, notesOf } from './marks.js';
@@ -8,8 +9,8 @@ import { idBelowPlace, tablesByPlace } from './place-tables.js';
 import { reasonOf } from './results-table.js';
 
 /** The output of `boundary-bench compare`, for a terminal. */
-export function renderComparisonTerminal(comparison: RunComparison, columns?: number): string {
-  return renderTerminal(comparisonDocument(comparison), columns);
+export function renderComparisonTerminal(comparison: RunComparison, terminal?: Terminal): string {
+  return renderTerminal(comparisonDocument(comparison), terminal);
 }
 
 /** The text of a comparison, which also stands next to pictures. */
@@ -34,7 +35,7 @@ function cellsTable(cells: RunComparison['cells']): Table {
     { title: '>Before', of: ({ before }) => formatRateOf(before), goes: 0 },
     { title: '>After', of: ({ before, after, ratio }) => formatRateOf(atRatio(after, ratio, before)), goes: 1 },
     { title: '>After / before', of: (cell) => formatFactorInterval(cell) + marksOf(cell.before, cell.after) },
-    { title: 'Verdict', of: ({ regressed, verdict }) => (regressed ? 'regression' : verdict) },
+    { title: 'Verdict', of: ({ regressed, verdict }) => (regressed ? 'regression' : verdict), tone: toneOf },
   ]);
 }
 

@@ -16,8 +16,27 @@ export function hasSizes({ family, runtime, size }: CompletedRecord, records: re
   );
 }
 
+/** A workload that was measured at several sizes. */
+export interface SizedWork {
+  readonly family: string;
+  readonly runtime: string | undefined;
+  /** Its cells, of all sizes. */
+  readonly records: readonly CompletedRecord[];
+  /** The sizes at which ways were compared, ascending: at least two. */
+  readonly steps: readonly Step[];
+  /** The only change of the winner. Absent if there is none or there are several. */
+  readonly crossing: SizeCrossing | undefined;
+}
+
+/** The size at which one way overtakes another, between two neighbouring sizes that were measured. */
+export interface SizeCrossing {
+  readonly size: number;
+  readonly below: Step;
+  readonly above: Step;
+}
+
 /** A size with its fastest way, and the ratios of that way's rate to the others' rates, the closest first. */
-interface Step {
+export interface Step {
   readonly size: number;
   readonly best: CompletedRecord;
   readonly rivals: readonly { readonly record: CompletedRecord; readonly judged: Judged }[];
@@ -25,15 +44,21 @@ interface Step {
   readonly close: Step['rivals'];
 }
 
-/** The sentences of all workloads with sizes. All ways of all sides are rivals. `margin`: of the run. */
+/** The sentences of all workloads with sizes. `margin`: of the run. */
 export function crossoverTexts(records: readonly CompletedRecord[], judge: Judge, margin?: number): string[] {
+  return sizedWorkOf(records, judge).map((work) => `${work.family}: ${answerOf(work, margin)}.`);
+}
+
+/** The workloads with several sizes. All ways of all sides are rivals. */
+export function sizedWorkOf(records: readonly CompletedRecord[], judge: Judge): SizedWork[] {
   const sized = records.filter(({ size, engine }) => size !== undefined && engine !== NOOP);
   return groupBy(sized, ({ family, runtime }) => JSON.stringify([family, runtime])).flatMap((ofFamily) => {
     const steps = groupBy(ofFamily, ({ size }) => String(size))
       .flatMap((cells) => stepOf(cells, judge) ?? [])
       .toSorted((a, b) => a.size - b.size);
     if (steps.length < 2) return [];
-    return `${ofFamily[0]!.family}: ${answerOf(steps, margin)}.`;
+    const { family, runtime } = ofFamily[0]!;
+    return { family, runtime, records: ofFamily, steps, crossing: crossingIn(segmentsOf(wonOf(steps))) };
   });
 }
 
@@ -51,13 +76,16 @@ function stepOf(cells: readonly CompletedRecord[], judge: Judge): Step | undefin
   return { size: best.size!, best, rivals, close: rivals.filter(({ judged }) => judged.verdict !== 'faster') };
 }
 
-function answerOf(steps: readonly Step[], margin: number | undefined): string {
-  const won = steps.filter(({ close }) => close.length === 0);
+/** The sizes with a winner. */
+function wonOf(steps: readonly Step[]): Step[] {
+  return steps.filter(({ close }) => close.length === 0);
+}
+
+function answerOf({ steps, crossing }: SizedWork, margin: number | undefined): string {
+  const won = wonOf(steps);
   const segments = segmentsOf(won);
-  const [first, second] = segments;
   const largest = steps.at(-1)!;
   if (segments.length === 1 && won.length === steps.length) return alwaysText(steps);
-  const crossing = segments.length === 2 ? crossingText(first!.at(-1)!, second![0]!) : undefined;
   const parts = segments.map((segment) => {
     const isFirst = segment[0] === steps[0];
     return `${nameOf(segment)} ${rangeText(segment, isFirst, segment.at(-1) === largest)}`;
@@ -65,7 +93,7 @@ function answerOf(steps: readonly Step[], margin: number | undefined): string {
   const end = largest.rivals[0]!;
   const last = `at ${formatCount(largest.size)}, ${variantOf(largest.best)} has ${formatFactorInterval(end.judged)} the rate of ${variantOf(end.record)}`;
   return [
-    ...(segments.length === 0 ? [] : [crossing ?? parts.join(', ')]),
+    ...(segments.length === 0 ? [] : [crossing === undefined ? parts.join(', ') : crossingText(crossing)]),
     ...closeTexts(steps, margin),
     ...(largest.close.length === 0 ? [last] : []),
   ].join('; ');
@@ -128,7 +156,9 @@ function rangeText(segment: readonly Step[], isFirst: boolean, isLast: boolean):
 }
 
 /** The size at which one way overtakes another, by a line through the logarithms of its neighbours. */
-function crossingText(below: Step, above: Step): string | undefined {
+function crossingIn(segments: readonly Step[][]): SizeCrossing | undefined {
+  const [below, above] = [segments[0]?.at(-1), segments[1]?.[0]];
+  if (segments.length !== 2 || below === undefined || above === undefined) return undefined;
   const ratioAt = (step: Step, other: Step): number | undefined => {
     const name = variantOf(other.best);
     return step.rivals.find(({ record }) => variantOf(record) === name)?.judged.ratio;
@@ -137,7 +167,10 @@ function crossingText(below: Step, above: Step): string | undefined {
   if (a === undefined || b === undefined) return undefined;
   // Sizes may begin with 0.
   const [low, high] = [Math.max(below.size, 1), Math.max(above.size, 1)];
-  const size = Math.round(low * (high / low) ** (a / (a + b)));
+  return { size: Math.round(low * (high / low) ** (a / (a + b))), below, above };
+}
+
+function crossingText({ size, below, above }: SizeCrossing): string {
   return (
     `${variantOf(below.best)} up to about ${formatCount(size)}, ${variantOf(above.best)} from there on ` +
     `(${formatCount(below.size)}–${formatCount(above.size)})`

@@ -1,5 +1,15 @@
 /** The output of `boundary-bench doctor`. */
-import { type Block, columns, heading, list, paragraph, renderTerminal, tableBlock, under } from './document.js';
+import {
+  type Block,
+  columns,
+  heading,
+  list,
+  paragraph,
+  renderTerminal,
+  tableBlock,
+  type Terminal,
+  under,
+} from './document.js';
 
 export interface DoctorFindings {
   /** The version and build of this package. */
@@ -16,8 +26,8 @@ export interface DoctorFindings {
   readonly missing: readonly { readonly reason: string; readonly names: readonly string[] }[];
 }
 
-export function renderDoctorTerminal(findings: DoctorFindings, width: number): string {
-  return renderTerminal(documentOf(findings), width);
+export function renderDoctorTerminal(findings: DoctorFindings, terminal?: Terminal): string {
+  return renderTerminal(documentOf(findings), terminal);
 }
 
 function documentOf({ package: line, isFit, machine, here, missing }: DoctorFindings): Block[] {

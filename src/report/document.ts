@@ -1,9 +1,15 @@
 /** The blocks of a report, and their rendering as Markdown that pastes into a page, or as text for a terminal. */
-import { stripVTControlCharacters } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
+
+/** What a cell says, for terminals with colors. */
+export type Tone = 'good' | 'bad' | 'open' | 'best';
+
+const STYLES = { good: 'green', bad: 'red', open: 'yellow', best: 'bold' } as const;
 
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
+  readonly tone?: ((cell: string) => Tone | undefined) | undefined;
   /** Of a table that is too wide for a terminal, columns go in the order of these numbers. Absent: the column stays if it can. */
   readonly goes?: number | undefined;
 }
@@ -40,14 +46,14 @@ export function columns(...titles: readonly string[]): Column[] {
 }
 
 /** A column with what it says of an item. As in `columns`, a leading `>` of the title marks a column of numbers. */
-export interface ColumnOf<Item> extends Pick<Column, 'title' | 'goes'> {
+export interface ColumnOf<Item> extends Pick<Column, 'title' | 'goes' | 'tone'> {
   of(item: Item): string;
 }
 
 /** A table with a row for each item. */
 export function tableOf<Item>(items: readonly Item[], all: readonly ColumnOf<NoInfer<Item>>[]): Table {
   return {
-    columns: all.map(({ title, goes }) => ({ ...columns(title)[0]!, goes })),
+    columns: all.map(({ title, goes, tone }) => ({ ...columns(title)[0]!, goes, tone })),
     rows: items.map((item) => all.map((column) => column.of(item))),
   };
 }
@@ -56,12 +62,20 @@ export function renderMarkdown(blocks: readonly Block[]): string {
   return `${blocks.map(markdownBlock).join('\n\n')}\n`;
 }
 
-/**
- * Renders for a terminal of `columns` columns. Default: as wide as the texts are. Tables that are wider leave out columns, and cut
- * names in their middle. Texts are wrapped.
- */
-export function renderTerminal(blocks: readonly Block[], columns = Infinity): string {
-  return `${blocks.map((block) => terminalBlock(block, columns)).join('\n\n')}\n`;
+/** A terminal that a report is printed to. */
+export interface Terminal {
+  /** Default: as wide as the texts are. */
+  readonly columns?: number | undefined;
+  /** Whether it shows colors. */
+  readonly hasColors?: boolean | undefined;
+}
+
+/** Renders for a terminal. Tables that are wider leave out columns, and break names. Texts are wrapped. */
+export function renderTerminal(
+  blocks: readonly Block[],
+  { columns = Infinity, hasColors = false }: Terminal = {},
+): string {
+  return `${blocks.map((block) => terminalBlock(block, columns, hasColors)).join('\n\n')}\n`;
 }
 
 function markdownBlock(block: Block): string {
@@ -77,7 +91,7 @@ function markdownBlock(block: Block): string {
   }
 }
 
-function terminalBlock(block: Block, most: number): string {
+function terminalBlock(block: Block, most: number, hasColors: boolean): string {
   switch (block.kind) {
     case 'heading': {
       const text = plainText(block.text);
@@ -88,7 +102,7 @@ function terminalBlock(block: Block, most: number): string {
     case 'list':
       return block.items.map((item) => wrapped(`- ${plainText(item)}`, most, '  ')).join('\n');
     case 'table':
-      return terminalTable(block.table, most);
+      return terminalTable(block.table, most, hasColors);
   }
 }
 
@@ -98,7 +112,7 @@ export function wrapped(text: string, most: number, indent = ''): string {
   let line = '';
   for (const word of text.split(' ')) {
     const longer = line === '' ? word : `${line} ${word}`;
-    if (line !== '' && width(longer) > most) {
+    if (line !== '' && line !== '-' && width(longer) > most) {
       lines.push(line);
       line = indent + word;
     } else {
@@ -120,7 +134,7 @@ function markdownTable({ columns: titles, rows }: Table): string {
 /** The space between two columns. */
 const GAP = 2;
 
-/** The fewest characters to which a name is cut. */
+/** The fewest characters of a line of a name. */
 const SHORTEST_NAME = 12;
 
 /** A column of a table for a terminal, with its cells below its title. */
@@ -129,35 +143,46 @@ interface Strip extends Column {
   readonly width: number;
 }
 
-function terminalTable({ columns: titles, rows }: Table, most: number): string {
+function terminalTable({ columns: titles, rows }: Table, most: number, hasColors: boolean): string {
   const whole = titles.map((column, index): Strip => {
     const cells = [column.title, ...rows.map((row) => plainText(row[index] ?? ''))];
     return { ...column, cells, width: Math.max(...cells.map(width)) };
   });
   const strips = fitted(whole, most);
-  const lines = whole[0]!.cells.map((_, row) =>
-    strips
-      .map((strip) => pad(cut(strip.cells[row]!, strip.width), strip.width, strip.align))
-      .join(' '.repeat(GAP))
-      .trimEnd(),
-  );
+  const lines = whole[0]!.cells.map((_, row) => {
+    const broken = strips.map((strip) => wrapped(breakable(strip.cells[row]!, strip.width), strip.width).split('\n'));
+    return Array.from({ length: Math.max(...broken.map(({ length }) => length)) }, (_, line) =>
+      strips
+        .map((strip, index) => {
+          const text = pad(cut(broken[index]![line] ?? '', strip.width), strip.width, strip.align);
+          const tone = hasColors && row > 0 ? strip.tone?.(strip.cells[row]!) : undefined;
+          // The stream that the text is for was asked whether it has colors.
+          return tone === undefined ? text : styleText(STYLES[tone], text, { validateStream: false });
+        })
+        .join(' '.repeat(GAP))
+        .trimEnd(),
+    ).join('\n');
+  });
   const rule = strips.map((strip) => '─'.repeat(strip.width)).join(' '.repeat(GAP));
   const left = whole.filter(({ title }) => strips.every((strip) => strip.title !== title)).map(({ title }) => title);
   const note = left.length === 0 ? [] : [wrapped(`(too narrow for: ${left.join(', ')})`, most)];
   return [lines[0], rule, ...lines.slice(1), ...note].join('\n');
 }
 
-/** The strips that fit: first those go that may, then names are cut, at last the rightmost go, but never the first. */
+/** The order from which on columns go after names were broken. */
+export const AFTER_NAMES = 100;
+
+/** The strips that fit: first those go that may, then names are broken, at last the rightmost go, but never the first. */
 function fitted(strips: readonly Strip[], most: number): readonly Strip[] {
   const excess = strips.reduce((sum, strip) => sum + strip.width, GAP * (strips.length - 1)) - most;
   if (excess <= 0) return strips;
   const going = strips.filter(({ goes }) => goes !== undefined).toSorted((a, b) => a.goes! - b.goes!)[0];
-  if (going !== undefined) {
-    return fitted(
-      strips.filter((strip) => strip !== going),
+  const without = (gone: Strip): readonly Strip[] =>
+    fitted(
+      strips.filter((strip) => strip !== gone),
       most,
     );
-  }
+  if (going !== undefined && going.goes! < AFTER_NAMES) return without(going);
   const names = strips.filter((strip) => strip.align !== 'right' && strip.width > SHORTEST_NAME);
   const widest = names.toSorted((a, b) => b.width - a.width)[0];
   if (widest !== undefined) {
@@ -172,7 +197,14 @@ function fitted(strips: readonly Strip[], most: number): readonly Strip[] {
       most,
     );
   }
-  return strips.length === 1 ? strips : fitted(strips.slice(0, -1), most);
+  const last = going ?? strips.at(-1)!;
+  return strips.length === 1 ? strips : without(last);
+}
+
+/** A text with spaces in the names that are longer than a line: after the last dot, slash, underscore or hyphen that fits. */
+function breakable(text: string, most: number): string {
+  const lines = new RegExp(String.raw`(?=\S{${most + 1}})\S{1,${most - 1}}[./_-](?=\S)`, 'gu');
+  return text.replaceAll(lines, '$& ');
 }
 
 /** A text without its middle, if it is longer than `most` characters. */

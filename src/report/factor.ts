@@ -2,6 +2,7 @@
 import type { Judged } from '../compare/judge.js';
 import type { Comparison, RatioInterval, Verdict } from '../records/record.js';
 import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
+import type { Tone } from './document.js';
 import { formatFactor, formatFactorInterval } from './format.js';
 
 /** The direction of every factor between Rust and Node. */
@@ -12,9 +13,9 @@ export const CPU_FACTOR_NOTE =
   "CPU factor: the CPU time of the Node side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less.";
 
 /** The mark of a pair whose faster side takes more CPU time, and its explanation. */
-export const CPU_DISAGREES = ' ◆';
+export const CPU_DISAGREES = ' (more CPU)';
 export const CPU_DISAGREES_NOTE =
-  '◆ Wall time and CPU time disagree: the side that is faster takes more CPU time. It works on more threads at once, or leaves out of its time what others count.';
+  '(more CPU): the side that is faster takes more CPU time. It works on more threads at once, or leaves out of its time what others count.';
 
 /** A factor with its interval, after the verdict if it is neither faster nor slower: `inconclusive 0.98× (0.90–1.06)`. */
 export function factorOf(judged: Judged): string {
@@ -42,6 +43,15 @@ export function signNotes(verdicts: readonly Verdict[]): string[] {
   return (Object.keys(SIGNS) as Verdict[]).flatMap((verdict) =>
     verdicts.includes(verdict) ? [`${SIGNS[verdict]} stands for ${verdict}.`] : [],
   );
+}
+
+/** The tone of the text of a verdict, or of a factor after its verdict, for terminals with colors. */
+export function toneOf(text: string): Tone | undefined {
+  if (/^(?:[?≈]|inconclusive|equivalent|server-bound)/u.test(text)) return 'open';
+  if (text.startsWith('faster')) return 'good';
+  if (/^(?:slower|regression)/.test(text)) return 'bad';
+  const factor = Number.parseFloat(text);
+  return Number.isNaN(factor) ? undefined : factor < 1 ? 'bad' : 'good';
 }
 
 /** Whether a comparison says which of the two is faster. */

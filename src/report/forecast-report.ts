@@ -1,6 +1,15 @@
 /** The output of `boundary-bench predict` for a terminal. */
 import type { BreakEven, Forecast, ForecastCall, ForecastCrossover, Question } from '../model/forecast.js';
-import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
+import {
+  type Block,
+  type Table,
+  list,
+  paragraph,
+  renderTerminal,
+  tableBlock,
+  tableOf,
+  type Terminal,
+} from './document.js';
 import { UNKNOWN, formatDuration, formatPercent, formatRows } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 
@@ -9,7 +18,7 @@ export function renderForecast(
   question: Question,
   forecast: Forecast,
   origin: readonly string[],
-  columns?: number,
+  terminal?: Terminal,
 ): string {
   const blocks = [
     ...origin.map(paragraph),
@@ -18,7 +27,7 @@ export function renderForecast(
     ...list(forecast.breakEvens.map((breakEven) => breakEvenText(question, breakEven))),
     ...advice(question),
   ];
-  return renderTerminal(blocks, columns);
+  return renderTerminal(blocks, terminal);
 }
 
 function callsTable({ load, callsPerSecond }: Question, calls: readonly ForecastCall[]): Table {

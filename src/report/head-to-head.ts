@@ -155,7 +155,7 @@ export function factorNotes(
   return [
     ...(comparisons.length === 0 ? [] : [RUST_FACTOR_NOTE]),
     ...(hasCpu && comparisons.some(({ cpu }) => cpu !== undefined) ? [CPU_FACTOR_NOTE] : []),
-    ...(comparisons.some((each) => doTimesDisagree(each, margin)) ? [CPU_DISAGREES_NOTE] : []),
+    ...(hasCpu && comparisons.some((each) => doTimesDisagree(each, margin)) ? [CPU_DISAGREES_NOTE] : []),
   ];
 }
 

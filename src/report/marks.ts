@@ -3,37 +3,37 @@ import { forkCount, hasFewForks, noVerdictOf } from '../compare/rate-ratio.js';
 import { type CompletedRecord, type NoVerdict, itemsOf } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 
-const OTHER_ROWS = ' †';
-const FEW_FORKS = ' ‡';
-const ONE_PROCESS = ' §';
+const OTHER_ROWS = ' (other rows)';
+const FEW_FORKS = ' (few processes)';
+const ONE_PROCESS = ' (one process for all)';
 
 /** The marks of cells that decide nothing, with the reason in a few words, as a clause about one of two cells, and in a sentence. */
 const NO_VERDICT: Readonly<
   Record<NoVerdict, { readonly mark: string; readonly reason: string; readonly ofTwo: string; readonly note: string }>
 > = {
   'too-short': {
-    mark: ' △',
+    mark: ' (too short)',
     reason: 'too short to measure',
     ofTwo: 'one of the two is too short to measure',
-    note: '△ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.',
+    note: '(too short): the samples of the cell could not be made long enough to measure, so it gets no verdict.',
   },
   'still-warming-up': {
-    mark: ' ▽',
+    mark: ' (warming up)',
     reason: 'still got faster when its warm-up ended',
     ofTwo: 'one of the two still got faster when its warm-up ended',
-    note: '▽ The cell still got faster when its warm-up ended, so it gets no verdict.',
+    note: '(warming up): the cell still got faster when its warm-up ended, so it gets no verdict.',
   },
   'nothing-to-measure': {
-    mark: ' ○',
+    mark: ' (the loop)',
     reason: 'its calls take no longer than the loop around them',
     ofTwo: 'the calls of one of the two take no longer than the loop around them',
-    note: '○ The calls of the cell take no longer than the loop around them: nothing can be measured, so it gets no verdict.',
+    note: '(the loop): the calls of the cell take no longer than the loop around them, so it gets no verdict.',
   },
   'one-process': {
-    mark: ' ◇',
+    mark: ' (one process)',
     reason: 'measured in one process',
     ofTwo: 'one process measured one of the two',
-    note: '◇ One process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.',
+    note: '(one process): one process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.',
   },
 };
 
@@ -84,12 +84,16 @@ export function notesOf(marks: readonly string[]): string[] {
   const isUsed = (mark: string): boolean => marks.some((shown) => shown.includes(mark));
   return [
     ...(isUsed(OTHER_ROWS)
-      ? ['† The two were measured at different numbers of rows. Their rows per second are compared.']
+      ? ['(other rows): the two were measured at different numbers of rows. Their rows per second are compared.']
       : []),
     ...(isUsed(FEW_FORKS)
-      ? [`‡ Fewer than ${FORKS_FOR_INTERVAL} processes on one side: too few to know how much processes differ.`]
+      ? [
+          `(few processes): fewer than ${FORKS_FOR_INTERVAL} processes on one side: too few to know how much processes differ.`,
+        ]
       : []),
-    ...(isUsed(ONE_PROCESS) ? ['§ One process measured all cells together: they may have changed each other.'] : []),
+    ...(isUsed(ONE_PROCESS)
+      ? ['(one process for all): one process measured all cells together: they may have changed each other.']
+      : []),
     ...Object.values(NO_VERDICT).flatMap(({ mark, note }) => (isUsed(mark) ? [note] : [])),
   ];
 }

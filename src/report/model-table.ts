@@ -115,7 +115,7 @@ const EXPECTED: ColumnOf<ModelledCell> = {
   title: '>95% interval',
   of: (cell) =>
     hasInterval(cell)
-      ? `${formatDuration(cell.low)}–${formatDuration(cell.high)}${isCovered(cell) ? '' : ' ✕'}`
+      ? `${formatDuration(cell.low)}–${formatDuration(cell.high)}${isCovered(cell) ? '' : ' (outside)'}`
       : UNKNOWN,
 };
 
@@ -135,7 +135,7 @@ function shareText(mechanisms: readonly MechanismCosts[]): string {
   const right = cells.filter(({ measured, predicted }) => Math.abs(predicted / measured - 1) <= RIGHT).length;
   const expected = cells.filter(hasInterval);
   const covered = expected.filter(isCovered).length;
-  const misses = covered < expected.length ? ', ✕ marks the others' : '';
+  const misses = covered < expected.length ? ', the others are marked (outside)' : '';
   const coverage =
     expected.length === 0
       ? ''

@@ -27,8 +27,8 @@ const KEPT_RATE = 0.95;
 /** The share of the latencies from which on a delay of our own shows in them. */
 const VISIBLE_DELAY = 0.1;
 
-const CLIENT_LIMIT = ' ¶';
-const SERVER_LIMIT = ' ‖';
+const CLIENT_LIMIT = ' (client-bound)';
+const SERVER_LIMIT = ' (server-bound)';
 
 const THREADS_NOTE =
   'A thread is one connection with one request in flight. Throughput counts operations, latency requests.';
@@ -41,10 +41,10 @@ const CPU_NOTE =
   'CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.';
 
 const CLIENT_NOTE =
-  '¶ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.';
+  '(client-bound): the threads of the client were busy all the time, so a faster server would not show.';
 
 const SERVER_NOTE =
-  '‖ The server was busy all the time, or kept all cores busy together with the client, so this says nothing about the client.';
+  '(server-bound): the server was busy all the time, or kept all cores busy together with the client, so this says nothing about the client.';
 
 /** The throughput, latencies and CPU time of each cell. */
 export function requestTable(records: readonly CompletedRecord[], logicalCores: number): MarkedTable {

@@ -51,7 +51,7 @@ export function renderRunMarkdown(run: Run): string {
  * ```
  */
 export function renderRunTerminal(run: Run, columns?: number): string {
-  return ofRun(run, () => renderTerminal(runDocument(run, { withResources: false }), columns));
+  return ofRun(run, () => renderTerminal(runDocument(run, { withResources: false }), { columns }));
 }
 
 /** Renders a run. If that fails, it checks the run by the schema of `run.json`, to say what the run lacks. */

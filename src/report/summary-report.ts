@@ -4,15 +4,26 @@ import { judgeOf, marginOf } from '../compare/judge.js';
 import type { AddonOverJavaScript } from '../compare/sides.js';
 import type { CompletedRecord, Run, Side } from '../records/record.js';
 import { median } from '../stats/quantile.js';
+import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
 import { clientHeadlines } from './client-headline.js';
 import { clientLines } from './client-versions.js';
-import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
+import {
+  AFTER_NAMES,
+  type Block,
+  type Table,
+  type Terminal,
+  list,
+  paragraph,
+  renderTerminal,
+  tableBlock,
+  tableOf,
+} from './document.js';
 import { adviceOf } from './advice.js';
 import { attributionTexts } from './attribution.js';
 import { crossingTable, isCrossing, otherCrossingLines } from './crossing-lines.js';
 import { UNKNOWN, formatPercent } from './format.js';
-import { factorOf, isDecided, shortFactorOf, shortestFactorOf, signNotes } from './factor.js';
+import { factorOf, isDecided, shortFactorOf, shortestFactorOf, signNotes, toneOf } from './factor.js';
 import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
 import { marksInRun, noVerdictMark, noVerdictNotes, noVerdictReason, notesOf } from './marks.js';
 import { unfinishedTable } from './results-table.js';
@@ -54,9 +65,11 @@ interface Style {
   readonly isNarrow: boolean;
   /** The intervals and the verdicts are in the lines below the table. */
   readonly isNarrowest: boolean;
+  /** Small bars stand beside the rates. */
+  readonly hasBars: boolean;
 }
 
-export interface SummaryOptions {
+export interface SummaryOptions extends Terminal {
   /** The file with the whole report. */
   readonly report: string;
   /** The columns of the terminal. */
@@ -64,9 +77,10 @@ export interface SummaryOptions {
 }
 
 /** The summary of a run for a terminal. */
-export function renderRunSummary(run: Run, { report, columns: width }: SummaryOptions): string {
+export function renderRunSummary(run: Run, { report, ...terminal }: SummaryOptions): string {
   const answers = workloadAnswersOf(run);
-  const style = { margin: marginOf(run), isNarrow: width < WIDE, isNarrowest: width < USUAL };
+  const { columns, hasColors = false } = terminal;
+  const style = { margin: marginOf(run), isNarrow: columns < WIDE, isNarrowest: columns < USUAL, hasBars: hasColors };
   const warning = worstWarning(run, answers);
   const [completed, judge] = [completedOf(run.records), judgeOf(run)];
   const blocks: Block[] = [
@@ -83,7 +97,7 @@ export function renderRunSummary(run: Run, { report, columns: width }: SummaryOp
     ...(warning === undefined ? [] : [paragraph(`Warning: ${warning}`)]),
     paragraph(`Report: ${report}`),
   ];
-  return renderTerminal(blocks, width);
+  return renderTerminal(blocks, terminal);
 }
 
 function countsOf({ records, context }: Run): string {
@@ -94,19 +108,24 @@ function countsOf({ records, context }: Run): string {
   return `${context.config['quick'] === true ? 'A rough first look' : 'Cells'}: ${counts.join(', ')}.`;
 }
 
-function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow, isNarrowest }: Style): Table {
+function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow, isNarrowest, hasBars }: Style): Table {
   const engines = new Set(answers.map(({ node }) => node.engine));
   // Other ways may cross nothing: what a call costs shows in the addon's factor.
   const areCalls = answers.every(({ node }) => isCall(node));
   const textOf = isNarrowest ? shortestFactorOf : isNarrow ? shortFactorOf : factorOf;
   return tableOf(answers, [
-    { title: 'Workload', of: ({ node }) => workloadText(node) },
-    ...(engines.size > 1 ? [{ title: 'Engine', of: ({ node }: WorkloadAnswer) => node.engine }] : []),
+    {
+      title: 'Workload',
+      of: ({ node }) => workloadText(node) + (engines.size > 1 && isNarrowest ? ` on ${node.engine}` : ''),
+    },
+    ...(engines.size > 1 && !isNarrowest ? [{ title: 'Engine', of: ({ node }: WorkloadAnswer) => node.engine }] : []),
     ...answerSides(answers)
       .filter(([side]) => answers.some(({ best }) => best[side] !== undefined))
       .map(([side, title]) => ({
         title: `>${title}`,
-        of: (answer: WorkloadAnswer) => bestRateText(answer, side, FASTEST),
+        of: (answer: WorkloadAnswer) =>
+          bestRateText(answer, side, FASTEST) + (hasBars && !isNarrow ? barText(answer, side) : ''),
+        tone: (text: string) => (text.startsWith(FASTEST) ? ('best' as const) : undefined),
         goes: RATES_GO[side],
       })),
     {
@@ -114,14 +133,15 @@ function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow, isN
       of: ({ node, rust }) =>
         rust === undefined
           ? UNKNOWN
-          : textOf(rust.comparison) + rustMarks(rust, node) + cpuMark(rust.comparison, margin),
-      goes: areCalls ? 1 : 4,
+          : textOf(rust.comparison) + rustMarks(rust, node) + (isNarrowest ? '' : cpuMark(rust.comparison, margin)),
+      goes: areCalls ? 1 : undefined,
+      tone: toneOf,
     },
     ...(isNarrowest ? [] : cpuColumn(answers, ({ rust }) => rust?.comparison, 0)),
     {
       title: '>Addon factor',
       of: ({ addon }) => (addon === undefined ? UNKNOWN : textOf(addon.judged) + addonMarks(addon)),
-      goes: areCalls ? undefined : 5,
+      tone: toneOf,
     },
   ]);
 }
@@ -130,7 +150,19 @@ function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow, isN
 const FASTEST = '*';
 
 /** The order in which rates leave a table that is too wide: before the factors, which the verdicts are about. */
-const RATES_GO: Readonly<Record<Side, number | undefined>> = { rust: 2, js: 3, napi: undefined };
+const RATES_GO: Readonly<Record<Side, number | undefined>> = { rust: 2, js: 3, napi: AFTER_NAMES };
+
+/** The characters of a bar of a terminal. */
+const BAR = 6;
+
+/** A bar as long as a side's rate is beside the best one. Nothing for a side that did not do the work. */
+function barText({ best }: WorkloadAnswer, side: Side): string {
+  const record = best[side];
+  if (record === undefined) return '';
+  const most = Math.max(...Object.values(best).map(rateOf));
+  const length = Math.max(1, Math.round((BAR * rateOf(record)) / most));
+  return ` ${'█'.repeat(length)}${'░'.repeat(BAR - length)}`;
+}
 
 function rustMarks({ comparison, record }: NonNullable<WorkloadAnswer['rust']>, node: CompletedRecord): string {
   return marksInRun(record, node, comparison.forks);

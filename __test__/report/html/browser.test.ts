@@ -14,22 +14,26 @@ import { renderComparisonHtml } from '../../../src/report/html/compare-page.js';
 import { renderHistoryHtml } from '../../../src/report/html/history-page.js';
 import { renderRunHtml } from '../../../src/report/html/run-page.js';
 import { lacks } from '../../needs.js';
-import { sampleRun } from '../../records/sample-run.js';
+import { buildsRun, runOf, sampleRun, sizedRun } from '../../records/sample-run.js';
 import {
   areShown,
   contrastsOf,
   faultsByAxe,
   focusFirstLink,
+  foldFaults,
   isFocusInContent,
   isFocusSeen,
   isTargetSeen,
+  labelFaults,
   measurePage,
   paperColor,
+  plantLine,
+  plantOverlap,
 } from './page-probes.mjs';
 import { folderOfSuite } from '../../temporary-folder.js';
 
-/** The widths of a phone and of a large screen. */
-const WIDTHS = [400, 1400];
+/** The widths of a phone, a tablet, a small and a large screen. */
+const WIDTHS = [400, 768, 1000, 1600];
 
 const COMMITTED = join(import.meta.dirname, '../../../results/linux-x64');
 
@@ -44,6 +48,10 @@ describe.skipIf(lacks('chromium'))('in a browser', () => {
     const later: Run = { ...run, context: { ...run.context, startedAt: '2026-06-01T00:00:00.000Z' } };
     const pages = {
       run: await renderRunHtml(run),
+      main: await renderRunHtml(await readRun(newestRun(MAIN))),
+      sizes: await renderRunHtml(sizedRun()),
+      builds: await renderRunHtml(buildsRun()),
+      'without Rust': await renderRunHtml(runOf(run.records.filter(({ side }) => side !== 'rust'))),
       requests: await renderRunHtml(await readRun(newestRun('kv'))),
       model: await renderRunHtml(await readRun(newestRun('model'))),
       crossings: await renderRunHtml(await readRun(newestRun('boundary'))),
@@ -80,7 +88,8 @@ describe.skipIf(lacks('chromium'))('in a browser', () => {
     return wrong;
   }
 
-  const names = ['run', 'requests', 'model', 'crossings', 'comparison', 'history'];
+  const reports = ['run', 'main', 'sizes', 'builds', 'without Rust', 'requests', 'model', 'crossings'];
+  const names = [...reports, 'comparison', 'history'];
 
   it.each(names.flatMap((name) => WIDTHS.map((width) => [name, width] as const)))(
     '%s at %i px is drawn, without complaint, network or scrolling sideways',
@@ -101,14 +110,41 @@ describe.skipIf(lacks('chromium'))('in a browser', () => {
     },
   );
 
-  it.each(['light', 'dark'])('is readable in the %s scheme', async (scheme) => {
-    await visit('run', 1400, async (page) => {
-      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
-      const contrasts = await page.evaluate(contrastsOf);
-      expect(contrasts.length).toBeGreaterThan(20);
-      for (const { text, contrast } of contrasts) expect(contrast, text).toBeGreaterThan(4.5);
+  it.each(names.flatMap((name) => WIDTHS.map((width) => [name, width] as const)))(
+    '%s at %i px has no text on another or below a line',
+    async (name, width) => {
+      await visit(name, width, async (page) => expect(await page.evaluate(labelFaults)).toEqual([]));
+    },
+  );
+
+  it.each(reports.flatMap((name) => WIDTHS.map((width) => [name, width] as const)))(
+    '%s at %i px shows the first answer without a scroll, and cuts no text',
+    async (name, width) => {
+      await visit(name, width, async (page) => expect(await page.evaluate(foldFaults)).toEqual([]));
+    },
+  );
+
+  it.each([
+    ['a text', plantOverlap, /"planted"/],
+    ['a line', plantLine, /a line lies on/],
+  ] as const)('finds %s that lies on a text', async (_what, plant, fault) => {
+    await visit('sizes', 1000, async (page) => {
+      await page.evaluate(plant);
+      expect(await page.evaluate(labelFaults)).toEqual([expect.stringMatching(fault)]);
     });
   });
+
+  it.each(['run', 'main', 'sizes'].flatMap((name) => ['light', 'dark'].map((scheme) => [name, scheme] as const)))(
+    '%s is readable in the %s scheme',
+    async (name, scheme) => {
+      await visit(name, 1400, async (page) => {
+        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+        const contrasts = await page.evaluate(contrastsOf);
+        expect(contrasts.length).toBeGreaterThan(20);
+        for (const { text, contrast } of contrasts) expect(contrast, text).toBeGreaterThan(4.5);
+      });
+    },
+  );
 
   it.each(names)('%s has no fault that axe finds', async (name) => {
     await visit(name, 1400, async (page) => {
@@ -202,7 +238,11 @@ describe.skipIf(lacks('chromium'))('in a browser', () => {
   });
 });
 
+/** The kind of the main run, whose file has no name of a kind. */
+const MAIN = 'main';
+
 function newestRun(kind: string): string {
-  const found = execFileSync('sh', ['-c', 'ls "$0" | grep -- "-$1.json"', COMMITTED, kind], { encoding: 'utf8' });
+  const pattern = kind === MAIN ? '^[0-9-]*[.]json$' : `-${kind}[.]json$`;
+  const found = execFileSync('sh', ['-c', 'ls "$0" | grep -- "$1"', COMMITTED, pattern], { encoding: 'utf8' });
   return join(COMMITTED, found.trim().split('\n').at(-1)!);
 }

@@ -4,6 +4,10 @@ export function measurePage(): {
   readonly pictures: readonly { readonly width: number; readonly marks: number }[];
   readonly outside: readonly string[];
 };
+export function labelFaults(): readonly string[];
+export function foldFaults(): readonly string[];
+export function plantOverlap(): void;
+export function plantLine(): void;
 export function contrastsOf(): readonly { readonly text: string; readonly contrast: number }[];
 export function isTargetSeen(): boolean;
 export function areShown(count: number): boolean;

@@ -14,7 +14,7 @@ import {
 import { isCall } from '../call-table.js';
 import { CPU_DISAGREES, doTimesDisagree } from '../factor.js';
 import { UNKNOWN, formatDuration, formatFactorInterval, formatRateOf, formatRows, formatShortRate } from '../format.js';
-import { batchText, loadParts, variantOf } from '../labels.js';
+import { batchText, loadParts, sideAndVariantOf } from '../labels.js';
 import { marksInRun } from '../marks.js';
 import { isClosedLoop, percentileIntervalText } from '../percentile.js';
 import type { RatioRow } from './ratio-plot.js';
@@ -67,7 +67,7 @@ export function namesOf(records: readonly CompletedRecord[]): (record: Completed
 }
 
 function nameOf(record: CompletedRecord): string {
-  return `${record.side} · ${variantOf({ ...record, workers: 1 })}${batchText(record)}`;
+  return sideAndVariantOf({ ...record, workers: 1 }) + batchText(record);
 }
 
 /** The rows of a contest's figure: how many times as long as the reference each cell takes. */

@@ -1,6 +1,6 @@
 /** The parts that the figures with one row per cell share: the axis below them, its lines, and the names of the rows. */
 import type * as PlotModule from '@observablehq/plot';
-import type { Canvas } from './canvas.js';
+import { type Canvas, FIGURE_WIDTH } from './canvas.js';
 import { linearTicks, logDomain, logTicks } from './ticks.js';
 
 const MARGINS = { marginTop: 2, marginBottom: 40, marginLeft: 12, marginRight: 12 };
@@ -54,39 +54,48 @@ export function framed({ Plot }: Canvas, frame: Frame, marks: readonly PlotModul
   };
 }
 
-/** A text at the left of each row. */
-export function namesAt<Row extends { readonly index: number }>(
-  { Plot }: Canvas,
-  rows: readonly Row[],
-  options: PlotModule.TextOptions & { readonly at: number },
-): PlotModule.Markish {
-  const { at, ...rest } = options;
-  return Plot.text(rows, {
-    frameAnchor: 'left',
-    y: ({ index }: Row) => index + at,
-    dx: -OUTDENT,
-    textOverflow: 'ellipsis',
-    fill: 'currentColor',
-    ...HALO,
-    ...rest,
-  });
-}
+/** The width of a character of a text, on average, in a wide font. */
+const CHARACTER_WIDTH = 7;
 
-/** A quiet text at the right of each row. */
-export function figuresAt<Row extends { readonly index: number }>(
+/** How much of its room a name may take by the widths that Plot knows. Other fonts are wider. */
+const ROOM_TAKEN = 0.86;
+
+/** The size of the texts of a figure, and the space between the two texts of a row. */
+const TEXT_SIZE = 12;
+const BETWEEN = 8;
+
+/** The texts above each row: its name at the left, as far as it fits, and a quiet figure at the right. */
+export function titlesAt<Row extends { readonly index: number; readonly name: string }>(
   { Plot }: Canvas,
   rows: readonly Row[],
-  at: number,
-  text: (row: Row) => string,
-): PlotModule.Markish {
-  return Plot.text(rows, {
-    text,
+  options: PlotModule.TextOptions & { readonly at: number; readonly figureOf?: (row: Row) => string },
+): PlotModule.Markish[] {
+  const { at, figureOf = () => '', ...rest } = options;
+  const y = ({ index }: Row): number => index + at;
+  const width = FIGURE_WIDTH - MARGINS.marginLeft - MARGINS.marginRight + 2 * OUTDENT;
+  const names = rows.map((row) => {
+    const taken = [...figureOf(row)].length * CHARACTER_WIDTH + BETWEEN;
+    return Plot.text([row], {
+      text: 'name',
+      frameAnchor: 'left',
+      y,
+      dx: -OUTDENT,
+      textOverflow: 'ellipsis',
+      lineWidth: (ROOM_TAKEN * (width - taken)) / TEXT_SIZE,
+      fill: 'currentColor',
+      ...HALO,
+      ...rest,
+    });
+  });
+  const figures = Plot.text(rows, {
+    text: figureOf,
     frameAnchor: 'right',
-    y: ({ index }: Row) => index + at,
+    y,
     dx: OUTDENT,
     fill: 'var(--quiet)',
     ...HALO,
   });
+  return [...names, figures];
 }
 
 /** The options that the axes of all figures have in common. */

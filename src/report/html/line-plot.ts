@@ -10,6 +10,8 @@ export interface LinePoint {
   readonly y: number;
   /** The text that the pointer over the point shows. */
   readonly title: string;
+  /** The interval of `y`, as a line through the point. */
+  readonly interval?: readonly [number, number];
   /** Whether the point is drawn as a ring, like everything inconclusive. */
   readonly isHollow?: boolean;
 }
@@ -35,17 +37,17 @@ export interface LinePlot {
   readonly formatX: (value: number) => string;
   readonly formatY: (value: number) => string;
   readonly series: readonly Series[];
-  /** Places on the x axis that stand out. */
-  readonly rules?: readonly { readonly x: number; readonly title: string }[];
+  /** Places on the x axis that stand out, with the band within which each lies. */
+  readonly rules?: readonly { readonly x: number; readonly title: string; readonly band?: readonly [number, number] }[];
 }
 
 const HEIGHT = 300;
 const MARGINS = { top: 24, bottom: 42, left: 62, right: 155 };
 
-/** The size of a name, the height of its lines, and the width of its characters, on average. */
+/** The size of a name, the height of its lines, and the width of its characters, on average, in a wide font. */
 const NAME_SIZE = 11;
 const LINE_HEIGHT = 12;
-const CHARACTER_WIDTH = 6;
+const CHARACTER_WIDTH = 6.4;
 
 /** The distance of a name from the end of its line, and the width at which it goes on in the next line. */
 const NAME_GAP = 8;
@@ -64,13 +66,13 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
   const dots = series.flatMap(({ points, dots = points, color, symbol }) =>
     dots.map((dot) => ({ color, symbol, ...dot })),
   );
-  const yDomain = logDomain(points.map(({ y }) => y));
+  const intervals = dots.flatMap(({ x, interval, color }) => (interval === undefined ? [] : [{ x, interval, color }]));
+  const bands = rules.flatMap(({ band }) => (band === undefined ? [] : [band]));
+  const yDomain = logDomain([...points.map(({ y }) => y), ...intervals.flatMap(({ interval }) => interval)]);
   const xDomain = xScale === 'log' ? logDomain(points.map(({ x }) => x)) : extentOf(points.map(({ x }) => x));
   const xTicks = plot.xTicks ?? logTicks(xDomain, 3);
   const names = namesApart(series, yDomain, height);
   const rightmost = Math.max(...points.map(({ x }) => x));
-  // A line that ends on the right has its name beyond all points. A line that ends before has its name at its end.
-  const nameAt = (x: number): number => (x * 2 >= rightmost ? rightmost : x);
   return canvas.draw({
     label,
     options: {
@@ -82,6 +84,7 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
       x: { type: xScale === 'log' ? 'log' : 'linear', domain: xDomain },
       y: { type: 'log', domain: yDomain },
       marks: [
+        Plot.rectX(bands, { x1: '0', x2: '1', fill: 'var(--grid)', fillOpacity: 0.6 }),
         Plot.gridY(logTicks(yDomain), { stroke: 'var(--grid)', strokeOpacity: 1 }),
         axisY(Plot, logTicks(yDomain), formatY, yAxis),
         axisX(Plot, xTicks, formatX, xAxis),
@@ -96,6 +99,12 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
           }),
         ),
         Plot.ruleX(rules, { x: 'x', stroke: 'var(--ink)', strokeDasharray: '2 3', title: 'title' }),
+        Plot.link(intervals, {
+          x: 'x',
+          y1: ({ interval: [low] }) => low,
+          y2: ({ interval: [, high] }) => high,
+          stroke: 'color',
+        }),
         Plot.dot(dots, {
           x: 'x',
           y: 'y',
@@ -105,11 +114,22 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
           fill: ({ isHollow, color }) => (isHollow === true ? 'var(--card)' : color),
           title: 'title',
         }),
+        // A name stands beyond all points, where no line is. A thin line leads to it from a line that ends before.
+        names.map(({ color, last }) =>
+          Plot.link(last.x < rightmost ? [last] : [], {
+            x1: 'x',
+            x2: () => rightmost,
+            y: 'y',
+            stroke: color,
+            strokeWidth: 0.75,
+            strokeDasharray: '1 3',
+          }),
+        ),
         names.map(({ name, color, last, dy }) =>
           Plot.text([last], {
-            x: ({ x }) => nameAt(x),
+            x: () => rightmost,
             y: 'y',
-            text: () => name,
+            text: () => linesOf(name).join('\n'),
             fill: color,
             stroke: 'var(--card)',
             strokeWidth: 3,
@@ -118,7 +138,6 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
             dy,
             fontSize: NAME_SIZE,
             lineHeight: LINE_HEIGHT / NAME_SIZE,
-            lineWidth: NAME_WIDTH / NAME_SIZE,
           }),
         ),
       ],
@@ -136,9 +155,24 @@ function extentOf(values: readonly number[]): [number, number] {
   return [Math.min(...values), Math.max(...values)];
 }
 
+/** The lines of a name: it is broken at spaces, before the dot of a method, and wherever else it must. */
+function linesOf(name: string): string[] {
+  const most = Math.floor(NAME_WIDTH / CHARACTER_WIDTH);
+  const pieces = name
+    .split(/(?<= )|(?=\.[a-z])/)
+    .flatMap((piece) => piece.match(new RegExp(`.{1,${most}}`, 'gu')) ?? []);
+  const lines: string[] = [];
+  for (const piece of pieces) {
+    const last = lines.at(-1);
+    if (last !== undefined && (last + piece).trimEnd().length <= most) lines[lines.length - 1] = last + piece;
+    else lines.push(piece);
+  }
+  return lines.map((line) => line.trimEnd());
+}
+
 /** The height of a name, with the space to the next one. */
 function heightOf(name: string): number {
-  return Math.ceil((name.length * CHARACTER_WIDTH) / NAME_WIDTH) * LINE_HEIGHT + BETWEEN_NAMES;
+  return linesOf(name).length * LINE_HEIGHT + BETWEEN_NAMES;
 }
 
 /** The names at the ends of the lines, moved up and down from there so far that none covers another. */

@@ -2,7 +2,7 @@
 import type { Side, Verdict } from '../../records/record.js';
 import { formatFactorInterval } from '../format.js';
 import type { Canvas } from './canvas.js';
-import { figuresAt, framed, namesAt, ratioFrame } from './frame.js';
+import { framed, ratioFrame, titlesAt } from './frame.js';
 import type { Markup } from './markup.js';
 import { SIDE_STYLES } from './side-style.js';
 
@@ -61,10 +61,12 @@ export function ratioPlot(canvas: Canvas, { label, axis, reference, rows }: Rati
         fill: (row: RatioRow & { color: string }) => (isHollow(row) ? 'var(--card)' : row.color),
         title: 'title',
       }),
-      namesAt(canvas, placed, { at: NAME_AT, text: 'name', lineWidth: 21, href: 'href', title: 'title' }),
-      figuresAt(canvas, placed, NAME_AT, (row) =>
-        row.isReference === true ? '1×' : formatFactorInterval(row) + row.marks,
-      ),
+      titlesAt(canvas, placed, {
+        at: NAME_AT,
+        figureOf: (row) => (row.isReference === true ? '1×' : formatFactorInterval(row) + row.marks),
+        href: 'href',
+        title: 'title',
+      }),
     ]),
   });
 }

@@ -33,8 +33,9 @@ import { profileFigure } from './profile-plot.js';
 import { ratioPlot } from './ratio-plot.js';
 import { anchorsOf, recordsTable, unfinishedList } from './records-table.js';
 import { requestFigures } from './request-figures.js';
+import { sizeFigures } from './size-figures.js';
 import { stripPlot } from './strip-plot.js';
-import { garbageOf, hasParts, partsOf, timePlot } from './time-plot.js';
+import { CUT, garbageOf, hasCutBars, hasParts, partsOf, timePlot } from './time-plot.js';
 
 /** The text of `run.html`. `command` is the command that measures the run again, if it is known. */
 export async function renderRunHtml(run: Run, command?: string): Promise<string> {
@@ -46,6 +47,7 @@ export async function renderRunHtml(run: Run, command?: string): Promise<string>
   const lead = markup`<p>${howText(run, command)}</p><p class="quiet">${startText(context)} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
   return pageText('Boundary Bench', lead, [
     answerSection(run),
+    ...figuresSection('sizes', 'Time by size', sizeFigures(canvas, run), 'no verdict'),
     ...lanesSection(canvas, run, contests, anchorOf),
     ...timeSection(canvas, contests, crossingShareOf(run)),
     ...figuresSection('requests', 'Requests: batches, connections, load', requestFigures(canvas, run)),
@@ -203,6 +205,9 @@ function timeSection(canvas: Canvas, contests: readonly Contest[], shareOf: Cros
     ...(hasGarbage ? [{ name: 'of which collecting garbage', symbol: bar('var(--bad)') }] : []),
     ...(shares.length === 0 ? [] : [{ name: 'crossing and JavaScript', symbol: bar('var(--napi)') }]),
     { name: 'elapsed', symbol: markup`<path d="M5 0V10" stroke="currentColor" stroke-width="3"/>` },
+    ...(told.some(({ records }) => hasCutBars(records))
+      ? [{ name: 'longer than the scale', symbol: markup`<text y="9" fill="currentColor">${CUT}</text>` }]
+      : []),
   ];
   const note =
     'Medians of the samples, per row, operation or call. CPU time counts all cores, so it may exceed the elapsed time. If it is less, the cell waited. Crossing and the work of the engine within one thread were not measured apart.';

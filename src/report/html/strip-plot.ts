@@ -4,7 +4,7 @@ import type { CompletedRecord } from '../../records/record.js';
 import { median } from '../../stats/quantile.js';
 import { formatDuration } from '../format.js';
 import type { Canvas } from './canvas.js';
-import { framed, namesAt, ratioFrame } from './frame.js';
+import { framed, ratioFrame, titlesAt } from './frame.js';
 import type { Markup } from './markup.js';
 import { SIDE_STYLES } from './side-style.js';
 
@@ -37,7 +37,7 @@ export function stripPlot(
       Plot.ruleX([1], { stroke: 'var(--quiet)' }),
       Plot.dot(samples, { x: 'part', y: 'y', r: 1.8, fill: 'color', fillOpacity: 0.55 }),
       Plot.dot(processes, { x: 'median', y: 'y', symbol: 'times', r: 2.5, stroke: 'var(--ink)', title: 'title' }),
-      namesAt(canvas, names, { at: NAME_AT, text: 'name', lineWidth: 34 }),
+      titlesAt(canvas, names, { at: NAME_AT }),
     ]),
   });
 }

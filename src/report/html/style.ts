@@ -64,7 +64,8 @@ th button{border:0;padding:0;background:none;font-weight:600;cursor:pointer;text
 th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
 tr:target{background:var(--card);outline:2px solid var(--focus)}
 details{margin:.5rem 0}summary{cursor:pointer}
-@media (max-width:700px){.wide{display:none}td,th{padding:.25rem .3rem}body{padding:.7rem .7rem 3rem}
+@media (max-width:1100px){.sides th,.sides td,td.number,th.number{white-space:normal}}
+@media (max-width:900px){.wide{display:none}td,th{padding:.25rem .3rem}body{padding:.7rem .7rem 3rem}
 .stacks thead th:not(:first-child){position:absolute;left:-100rem}.stacks tr{display:grid;grid-template-columns:repeat(3,1fr);border-bottom:1px solid var(--grid)}
 .stacks th,.stacks td,.stacks td.number{border:0;text-align:left;white-space:normal;overflow-wrap:anywhere}.stacks :is(th,td):first-child,.stacks .verdict{grid-column:1/-1}
 .stacks td:first-child{font-weight:600}.stacks td:not(:first-child)::before{content:attr(data-of);display:block;color:var(--quiet)}.stacks td.verdict::before{content:attr(data-of) ": ";display:inline}}

@@ -3,12 +3,13 @@
  * the elapsed time that crossing and JavaScript are estimated to take.
  */
 import { medianOf, processCpuOf, serverCpuOf } from '../../stats/summary.js';
+import { median } from '../../stats/quantile.js';
 import { type CompletedRecord, type Sample, itemsOf } from '../../records/record.js';
 import { type CrossingShareOf, crossingText } from '../crossing-share.js';
 import { formatDuration } from '../format.js';
 import { oneUnitOf } from '../labels.js';
 import type { Canvas } from './canvas.js';
-import { figuresAt, framed, namesAt } from './frame.js';
+import { framed, titlesAt } from './frame.js';
 import type { Markup } from './markup.js';
 
 /** The parts of a bar in their order. Times of the CPU are of all cores, so that a bar may be longer than the elapsed time. */
@@ -59,29 +60,32 @@ export function timePlot(
   const { Plot } = canvas;
   const bars = records.map((record, index) => {
     const segments = segmentsOf(record, index);
-    const gc = garbageOf(record) / itemsOf(record);
-    const javaScript = segments.find(({ name }) => name === PARTS[1]!.name);
+    const gc = collectingOf(record, segments);
     const elapsed = record.summary.medianSeconds / itemsOf(record);
     const share = shareOf(record);
     const title = [
       record.id,
       `elapsed: ${formatDuration(elapsed)}`,
       ...segments.map(({ name, from, until }) => `${name}: ${formatDuration(until - from)}`),
-      ...(gc > 0 ? [`collecting garbage: ${formatDuration(gc)}`] : []),
+      ...(gc.until > gc.from ? [`collecting garbage: ${formatDuration(gc.until - gc.from)}`] : []),
       ...(share === undefined ? [] : [`crossing and JavaScript, beyond ${share.rust.id}: ${crossingText(share)}`]),
     ].join('\n');
-    const start = javaScript?.from ?? 0;
-    return { index, name: nameOf(record), segments, elapsed, share, title, gc: { from: start, until: start + gc } };
+    return { index, name: nameOf(record), segments, elapsed, share, title, gc };
   });
-  const most = Math.max(
-    ...bars.flatMap(({ segments, elapsed, gc }) => [elapsed, gc.until, ...segments.map(({ until }) => until)]),
-  );
+  const ends = records.map(endOf);
+  const most = scaleEnd(ends);
+  const longer = bars.filter((_, index) => ends[index]! > most);
+  // What goes beyond the scale ends there.
+  const cut =
+    <Item>(of: (item: Item) => number) =>
+    (item: Item): number =>
+      Math.min(of(item), most);
   const frame = {
     rows: records.length,
     rowHeight: ROW_HEIGHT,
     axis: `time per ${oneUnitOf(records[0]!)}`,
     tickFormat: (seconds: number) => (seconds === 0 ? '0' : formatDuration(seconds)),
-    x: { type: 'linear', domain: [0, most * 1.02] },
+    x: { type: 'linear', domain: [0, most * (longer.length > 0 ? 1.1 : 1.02)] },
   } as const;
   const segments = bars.flatMap(({ segments, title }) => segments.map((segment) => ({ ...segment, title })));
   const crossing = bars.flatMap(({ share, elapsed, ...bar }) => {
@@ -93,24 +97,24 @@ export function timePlot(
     label,
     options: framed(canvas, frame, [
       Plot.rect(segments, {
-        x1: 'from',
-        x2: 'until',
+        x1: cut(({ from }) => from),
+        x2: cut(({ until }) => until),
         y1: ({ index }) => index + BAR.from,
         y2: ({ index }) => index + BAR.until,
         fill: 'color',
         title: 'title',
       }),
       Plot.rect(collecting, {
-        x1: ({ gc }) => gc.from,
-        x2: ({ gc }) => gc.until,
+        x1: cut(({ gc }) => gc.from),
+        x2: cut(({ gc }) => gc.until),
         y1: ({ index }) => index + GARBAGE_FROM,
         y2: ({ index }) => index + BAR.until,
         fill: 'var(--bad)',
         title: 'title',
       }),
       Plot.rect(crossing, {
-        x1: 'from',
-        x2: 'elapsed',
+        x1: cut(({ from }) => from),
+        x2: cut(({ elapsed }) => elapsed),
         y1: ({ index }) => index + CROSSING.from,
         y2: ({ index }) => index + CROSSING.until,
         fill: 'var(--napi)',
@@ -118,19 +122,61 @@ export function timePlot(
         stroke: 'var(--napi)',
         title: 'title',
       }),
-      Plot.link(bars, {
-        x1: 'elapsed',
-        x2: 'elapsed',
-        y1: ({ index }) => index + BAR.from - 0.06,
-        y2: ({ index }) => index + BAR.until + 0.06,
-        stroke: 'var(--ink)',
-        strokeWidth: 2.5,
+      Plot.text(longer, {
+        x: () => most,
+        y: ({ index }) => index + (BAR.from + BAR.until) / 2,
+        dx: 2,
+        text: () => CUT,
+        textAnchor: 'start',
+        fill: 'var(--ink)',
         title: 'title',
       }),
-      namesAt(canvas, bars, { at: NAME_AT, text: 'name', lineWidth: 27, title: 'title' }),
-      figuresAt(canvas, bars, NAME_AT, ({ elapsed }) => formatDuration(elapsed)),
+      Plot.link(
+        bars.filter(({ elapsed }) => elapsed <= most),
+        {
+          x1: 'elapsed',
+          x2: 'elapsed',
+          y1: ({ index }) => index + BAR.from - 0.06,
+          y2: ({ index }) => index + BAR.until + 0.06,
+          stroke: 'var(--ink)',
+          strokeWidth: 2.5,
+          title: 'title',
+        },
+      ),
+      titlesAt(canvas, bars, { at: NAME_AT, figureOf: ({ elapsed }) => formatDuration(elapsed), title: 'title' }),
     ]),
   });
+}
+
+/** The sign at a bar that is longer than the scale. */
+export const CUT = '»';
+
+/** How many times as long as the median bar a bar may be before the scale no longer follows it. */
+const MOST_OF_MEDIAN = 6;
+
+/** The end of the scale: the longest bar that is not out of proportion to the others. */
+function scaleEnd(ends: readonly number[]): number {
+  const limit = MOST_OF_MEDIAN * median(ends);
+  return Math.max(...ends.filter((end) => end <= limit));
+}
+
+/** Whether a bar of these cells is longer than their scale. */
+export function hasCutBars(records: readonly CompletedRecord[]): boolean {
+  const ends = records.map(endOf);
+  return ends.some((end) => end > scaleEnd(ends));
+}
+
+/** The end of all that the bar of a cell shows, in seconds per row. */
+function endOf(record: CompletedRecord): number {
+  const segments = segmentsOf(record, 0);
+  const elapsed = record.summary.medianSeconds / itemsOf(record);
+  return Math.max(elapsed, segments.at(-1)?.until ?? 0, collectingOf(record, segments).until);
+}
+
+/** The time of collecting garbage, from the begin of the part of JavaScript's thread. */
+function collectingOf(record: CompletedRecord, segments: ReturnType<typeof segmentsOf>) {
+  const from = segments.find(({ name }) => name === PARTS[1]!.name)?.from ?? 0;
+  return { from, until: from + garbageOf(record) / itemsOf(record) };
 }
 
 /** The parts of a bar one after the other, in seconds per row. */
