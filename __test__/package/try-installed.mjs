@@ -16,6 +16,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
+import { isRequired } from '../needs.mjs';
+import { WALKS, folderOf, follow } from './walks.mjs';
+
 /**
  * The most MiB of a packed package, of the packed package with what measuring needs, and of the dependencies of an application: of the
  * profile that is published, and of the others, which optimize less across crates.
@@ -27,6 +30,9 @@ const IS_WINDOWS = process.platform === 'win32';
 
 /** All that is found in the PATH of the project's machine; on Windows, whose programs need more around them, all that is there. */
 const PROGRAMS = ['node', 'npm', 'npx', 'sh'];
+
+/** The server that one of the walks needs. */
+const REDIS = 'redis-server';
 
 /** The bytes of the tarballs, by their names. */
 const sizes = new Map();
@@ -44,9 +50,8 @@ const bin = path.join(folder, 'bin');
 const project = path.join(folder, 'project');
 for (const place of [bin, project]) mkdirSync(place);
 if (!IS_WINDOWS) {
-  for (const name of PROGRAMS) {
-    symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), path.join(bin, name));
-  }
+  for (const name of PROGRAMS) symlinkSync(placeOf(name), path.join(bin, name));
+  if (placeOf(REDIS) !== '') symlinkSync(placeOf(REDIS), path.join(bin, REDIS));
 }
 const env = IS_WINDOWS ? process.env : { ...process.env, PATH: bin };
 
@@ -146,6 +151,36 @@ for (const [name, size] of sizes) requireAtMost(name, size, isForMeasuring(name)
 const ingest = ['--family', 'ingest', '--workload', 'soak_columnar', '--side', 'napi', '--rows', '2000'];
 step('a server', 'npx', 'boundary-bench', 'run', ...ingest, ...SMALL, 'served');
 console.log('The packed package works where there is no Rust.');
+if (!IS_WINDOWS) for (const { who, stages } of WALKS) stages.forEach((stage, index) => walk(who, stage, index));
+
+/** Follows a stage of a walk. A stage whose server is not there is skipped by name, unless it is required. */
+function walk(who, stage, index) {
+  const name = `${who}, ${stage.sections.map((section) => section.join(': ')).join(', ')}`;
+  if (stage.need === 'redis' && placeOf(REDIS) === '') {
+    if (isRequired(stage.need)) fail(`${name} needs ${REDIS}`);
+    console.log(`skipped: ${name} needs ${REDIS}`);
+    return;
+  }
+  const crossing = readdirSync(root).find((file) => /^boundary-bench-crossing\..*\.node$/.test(file));
+  const folder = folderOf(
+    project,
+    `${WALKS.findIndex((each) => each.who === who)}-${index}`,
+    stage,
+    path.join(root, crossing),
+  );
+  const startedAt = performance.now();
+  try {
+    follow(stage, folder, (line) => stepIn(folder, line, 'sh', '-c', line));
+  } catch (thrown) {
+    fail(`${name}: ${thrown.message}`);
+  }
+  console.log(`${name}: ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
+}
+
+/** The path of a program. Empty if there is none. */
+function placeOf(name) {
+  return spawnSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout.trim();
+}
 
 function install(...files) {
   step(
@@ -206,7 +241,12 @@ function compile(...words) {
 
 /** Runs a program in the project; returns what it printed. */
 function step(name, program, ...words) {
-  const options = { cwd: project, env, encoding: 'utf8', shell: needsShell(program) };
+  return stepIn(project, name, program, ...words);
+}
+
+/** The same in another folder. */
+function stepIn(cwd, name, program, ...words) {
+  const options = { cwd, env, encoding: 'utf8', shell: needsShell(program) };
   const { status, stdout, stderr, error } = spawnSync(program, words, options);
   if (status !== 0) fail(`${name}: exit code ${status}\n${error?.message ?? ''}${stdout}${stderr}`);
   return program === 'node' ? stdout + stderr : stdout;

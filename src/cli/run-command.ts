@@ -42,7 +42,9 @@ Examples:
   npx boundary-bench run 500K --side rust,napi --engine memory  the bare boundary
   npx boundary-bench run --samples 20 --out results/today       twenty samples in each process of a cell
   npx boundary-bench run --resume results/today                 resume it where it was interrupted
-  npx boundary-bench run levenshtein.bench.mjs --quick          your own code, by the ways that the file exports`;
+  npx boundary-bench run levenshtein.bench.mjs --quick          your own code, by the ways that the file exports
+  npx boundary-bench run --sql 'SELECT * FROM orders' --engine-uri embedded=embedded:shop.duckdb
+                                                                your own query and database`;
 
 export function addRunCommand(program: Command, services: CliServices, finish: Finish): void {
   addMatrixOptions(program.command('run'), SAMPLING_OPTIONS)
@@ -58,7 +60,7 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
       const { rows, files: named } = wordsOf(words);
       const { directory, resume } = whereTo(options);
       const files = resume ? await filesToResume(directory!, named) : named;
-      const request = requestFrom(rows, options);
+      const request = withQuery(requestFrom(rows, options));
       const families = await familiesOf(files, services);
       const { result, exitCode } = await measure(
         {
@@ -77,6 +79,12 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
       if (nothing !== undefined) process.stderr.write(`error: ${nothing}\n`);
       finish(exitCode ?? (nothing !== undefined || hasFailures(result) ? EXIT_FAILED : EXIT_OK));
     });
+}
+
+/** A query of the user's own is a family of its own. */
+function withQuery(request: RunRequest): RunRequest {
+  if (request.sql === undefined) return request;
+  return { ...request, filters: { ...request.filters, family: ['query'] } };
 }
 
 function whereTo({ out, resume }: RunCommandOptions): { directory: string | undefined; resume: boolean } {

@@ -13,7 +13,7 @@ export type DuckDbObject = Record<string, unknown>;
 export type DuckDbNumbers = Int32Array | Float64Array | BigInt64Array;
 
 /** The values of one column, in the client's form. */
-export type DuckDbColumn = DuckDbNumbers | readonly unknown[];
+export type DuckDbColumn = DuckDbNumbers | Uint8Array | Int16Array | Float32Array | readonly unknown[];
 
 /** A client of DuckDB from npm, with a database of its own in memory. `Row` is the row that it takes. */
 export interface DuckDbClient<Row> {

@@ -17,7 +17,7 @@ import {
   type DuckDbObject,
   type DuckDbWriter,
 } from './duckdb-client.js';
-import { DUCKDB_SETTINGS } from './duckdb-settings.js';
+import { DUCKDB_SETTINGS, type DuckDbSettings } from './duckdb-settings.js';
 import type { MeasurementColumns } from './measurement-table.js';
 import { importPackage, optionalVersion } from './optional-package.js';
 
@@ -41,8 +41,8 @@ export class DuckDbNodeApi implements DuckDbClient<DuckDbRow> {
     this.#connection = connection;
   }
 
-  static async open(): Promise<DuckDbNodeApi> {
-    const instance = await DuckDBInstance.create(':memory:', DUCKDB_SETTINGS);
+  static async open(path = ':memory:', settings: DuckDbSettings = {}): Promise<DuckDbNodeApi> {
+    const instance = await DuckDBInstance.create(path, { ...DUCKDB_SETTINGS, ...settings });
     return new DuckDbNodeApi(instance, await instance.connect());
   }
 

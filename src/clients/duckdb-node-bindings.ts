@@ -28,13 +28,13 @@ import {
   type DuckDbObject,
   type DuckDbWriter,
 } from './duckdb-client.js';
-import { DUCKDB_SETTINGS } from './duckdb-settings.js';
+import { DUCKDB_SETTINGS, type DuckDbSettings } from './duckdb-settings.js';
 import type { MeasurementColumns, MeasurementRow } from './measurement-table.js';
 import { optionalVersion } from './optional-package.js';
 
 const DUCKDB_NODE_BINDINGS = '@duckdb/node-bindings';
 
-const { BIGINT, DOUBLE, INTEGER, VARCHAR } = library.Type;
+const { BIGINT, BOOLEAN, DOUBLE, FLOAT, INTEGER, SMALLINT, VARCHAR } = library.Type;
 
 const TWO_TO_32 = 2 ** 32;
 
@@ -52,10 +52,12 @@ export class DuckDbBindings implements DuckDbClient<MeasurementRow> {
     this.#connection = connection;
   }
 
-  static async open(): Promise<DuckDbBindings> {
+  static async open(path = ':memory:', settings: DuckDbSettings = {}): Promise<DuckDbBindings> {
     const config = library.create_config();
-    for (const [name, value] of Object.entries(DUCKDB_SETTINGS)) library.set_config(config, name, value);
-    const database = await library.open(':memory:', config);
+    for (const [name, value] of Object.entries({ ...DUCKDB_SETTINGS, ...settings })) {
+      library.set_config(config, name, value);
+    }
+    const database = await library.open(path, config);
     return new DuckDbBindings(database, await library.connect(database));
   }
 
@@ -163,7 +165,7 @@ export function typesOf(result: Bindings.Result): Bindings.Type[] {
   return Array.from({ length: library.column_count(result) }, (_, column) => library.column_type(result, column));
 }
 
-/** The values of a vector: a typed array of numbers without nulls, else an array. */
+/** The values of a vector: a typed array of numbers without nulls, else an array. Of a type without typed array, only whether they are null. */
 function columnOf(vector: Bindings.Vector, type: Bindings.Type, rows: number): DuckDbColumn {
   // Null if the vector has no nulls, although its type does not say so.
   const validity = library.vector_get_validity(vector, 8 * Math.ceil(rows / 64)) as Uint8Array | null;
@@ -172,17 +174,29 @@ function columnOf(vector: Bindings.Vector, type: Bindings.Type, rows: number): D
     const bytes = library.vector_get_data(vector, rows * TEXT_BYTES) as Buffer;
     return textsOf(bytes, rows, isValid);
   }
-  const values = numbersOf(vector, type, rows);
+  const Values = ARRAYS[type];
+  if (Values === undefined) return Array.from({ length: rows }, (_, row) => (isValid(row) ? true : null));
+  const { buffer, byteOffset } = library.vector_get_data(vector, rows * Values.BYTES_PER_ELEMENT);
+  const values = new Values(buffer as ArrayBuffer, byteOffset, rows);
   return validity === null
     ? values
     : Array.from<unknown, unknown>(values, (value, row) => (isValid(row) ? value : null));
 }
 
-function numbersOf(vector: Bindings.Vector, type: Bindings.Type, rows: number): DuckDbNumbers {
-  const Values = type === INTEGER ? Int32Array : type === DOUBLE ? Float64Array : BigInt64Array;
-  const { buffer, byteOffset } = library.vector_get_data(vector, rows * Values.BYTES_PER_ELEMENT);
-  return new Values(buffer as ArrayBuffer, byteOffset, rows);
+interface NumbersOf {
+  readonly BYTES_PER_ELEMENT: number;
+  new (buffer: ArrayBuffer, start: number, length: number): Exclude<DuckDbColumn, readonly unknown[]>;
 }
+
+/** The typed arrays of types. */
+const ARRAYS: Readonly<Partial<Record<Bindings.Type, NumbersOf>>> = {
+  [BOOLEAN]: Uint8Array,
+  [SMALLINT]: Int16Array,
+  [INTEGER]: Int32Array,
+  [BIGINT]: BigInt64Array,
+  [FLOAT]: Float32Array,
+  [DOUBLE]: Float64Array,
+};
 
 /** The texts of a vector, from the bytes of its entries. Texts outside of it that follow one another in memory are copied together. */
 function textsOf(bytes: Buffer, rows: number, isValid: (row: number) => boolean): (string | null)[] {

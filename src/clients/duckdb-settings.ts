@@ -4,3 +4,6 @@
  * execution, goes back to the kernel, and the next insert pays for new pages.
  */
 export const DUCKDB_SETTINGS = { block_allocator_memory: '4GB' } as const;
+
+/** Further settings of a database, by their names. */
+export type DuckDbSettings = Readonly<Record<string, string>>;

@@ -2,6 +2,7 @@ import { HYBRID_OPTIONS } from './hybrid/options.js';
 import { MEASUREMENTS_OPTIONS } from './measurements/options.js';
 import type { GivenValues, OptionTable } from './option.js';
 import { CLIENT_OPTIONS, PROCESS_OPTIONS, REQUEST_OPTIONS, SERVER_OPTIONS } from './requests/options.js';
+import { QUERY_OPTIONS } from './query/options.js';
 import { REST_OPTIONS } from './rest/options.js';
 import type { Family } from './workload.js';
 
@@ -27,6 +28,7 @@ const FAMILIES = [
   { name: 'hybrid', load: async () => (await import('./hybrid/family.js')).hybridFamily, options: HYBRID_OPTIONS },
   { name: 'boundary', load: async () => (await import('./boundary/family.js')).boundaryFamily },
   { name: 'codec', load: async () => (await import('./codec/family.js')).codecFamily },
+  { name: 'query', load: async () => (await import('./query/family.js')).queryFamily, options: QUERY_OPTIONS },
 ] as const satisfies readonly Entry[];
 
 /** The names of the families of this package. */

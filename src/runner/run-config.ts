@@ -21,7 +21,7 @@ const ABOUT_PEERS =
 const CELL_OPTIONS = {
   rows: option('--rows <n>', rows, 'the same as an option'),
   workers: option('--workers <list>', counts, 'numbers of workers, e.g. 1,4', {
-    otherwise: '1 and the number of cores',
+    otherwise: '1, with --all also the number of cores',
   }),
   engines: option(
     '--engine-uri <name=uri>',

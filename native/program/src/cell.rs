@@ -12,7 +12,8 @@ use boundary_bench_suite::ingest::{NativeStage, StageSpec};
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::RequestCell;
 use boundary_bench_suite::{
-    CellSample, CellSpec, InProcessSpec, Workload, load, load_missing, run_cell, run_in_process, unload, verify_cell,
+    CellSample, CellSpec, InProcessSpec, Workload, load, load_missing, read_query, run_cell, run_in_process, unload,
+    verify_cell,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -31,6 +32,8 @@ pub(crate) enum CellInput {
         is_shared: bool,
         spec: CellSpec,
     },
+    /// A query of the user's own.
+    Query { uri: String, sql: String },
     /// Requests to a server.
     Requests { spec: Box<FamilySpec> },
     /// Calls that are counted.
@@ -67,6 +70,7 @@ impl CellInput {
             Self::Engine { uri, load_uri, is_shared, spec } => {
                 Box::new(OnEngine::open(&uri, load_uri.as_deref(), is_shared, spec)?)
             }
+            Self::Query { uri, sql } => Box::new(OwnQuery { engine: boundary_bench_engines::open(&uri)?, sql }),
             Self::Requests { spec } => Box::new(Requests(open_request_cell(&spec, cancel)?)),
             Self::InProcess { spec } => Box::new(InProcess(spec)),
             #[cfg(feature = "all")]
@@ -134,6 +138,22 @@ impl Cell for OnEngine {
             Some(loader) => unload(loader, &self.spec.table, self.spec.workers),
             None => Ok(()),
         }
+    }
+}
+
+struct OwnQuery {
+    engine: Arc<dyn Engine>,
+    sql: String,
+}
+
+impl Cell for OwnQuery {
+    fn sample(&mut self, repeats: u32, _cancel: &CancelToken) -> Result<Value> {
+        sampled(|| read_query(&self.engine, &self.sql, repeats))
+    }
+
+    /// Each sample returns the checksum of what it read.
+    fn verify(&mut self, _cancel: &CancelToken) -> Result<()> {
+        Ok(())
     }
 }
 

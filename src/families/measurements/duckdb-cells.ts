@@ -6,7 +6,7 @@
 import type { DuckDbClient, DuckDbColumn, DuckDbWriter } from '../../clients/duckdb-client.js';
 import type { Checksum } from '../../records/record.js';
 import type { CellOpener } from './cell-opener.js';
-import { ColumnSums, hasTexts, sumTexts } from './checksum.js';
+import { ColumnSums, type ColumnValues, hasTexts, sumTexts } from './checksum.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumResult } from './object-sums.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
@@ -96,7 +96,7 @@ async function sumChunks(chunks: AsyncIterable<readonly DuckDbColumn[]>, names: 
   for await (const columns of chunks) {
     sums.addRows(columns[0]!.length);
     columns.forEach((column, position) => {
-      if (ArrayBuffer.isView(column)) sums.addColumn(position, column);
+      if (ArrayBuffer.isView(column)) sums.addColumn(position, column as ColumnValues);
       else if (areTexts) sums.addSum(position, sumTexts(column as readonly string[]));
       else sums.addSum(position, typeof column[0] === 'bigint' ? sumBigInts(column) : sumNumbers(column));
     });

@@ -69,8 +69,6 @@ interface LaneEntry {
   readonly transports?: 'full' | 'limited';
   readonly flavors: readonly Flavor[];
   readonly workers: readonly Workers[];
-  /** Whether usual runs measure it with several workers, too; absent: only if numbers of workers are given. */
-  readonly scales?: boolean;
   readonly runs?: LaneRuns;
   /** The most rows of the lane, if it is too slow for more. Its cells record how many. */
   readonly maxRows?: number;

@@ -115,13 +115,13 @@ function plannedCell(lane: DriverLane, dimensions: Dimensions, skip: string | un
 }
 
 /**
- * The runs that a cell is in. Usual runs answer for one engine, and have several workers only if that shows how the lane scales.
+ * The runs that a cell is in. Usual runs answer for one engine, by one worker.
  * Other engines, bare memory and tables in JavaScript would take most of the time. Usual runs have both flavors of a lane in Rust:
  * the lane decides which flavor is faster, and Node's lanes are compared with the best. Quick runs have the first flavor alone,
  * since the second would take as long again.
  */
 function askedOf(
-  { side, engine, flavors, scales, runs }: EngineLane,
+  { side, engine, flavors, runs }: EngineLane,
   { workload, flavor, workers }: Pick<Dimensions, 'workload' | 'flavor' | 'workers'>,
 ): Pick<PlannedCell, 'askedBy' | 'isQuick'> {
   const askedBy: AskedBy[] = [];
@@ -129,7 +129,7 @@ function askedOf(
   const { few, needs } = workloadEntry(workload);
   if (quick !== true || missing(engine, needs) !== undefined) askedBy.push('engine');
   if (runs === 'named' || (few === true && runs !== 'quick')) askedBy.push('lane');
-  if (workers > 1 && (scales !== true || few === true || quick !== true)) askedBy.push('workers');
+  if (workers > 1) askedBy.push('workers');
   const isFirst = flavor === flavors[0];
   if (!isFirst && side !== 'rust') askedBy.push('all');
   return {

@@ -1,0 +1,88 @@
+/**
+ * A query of the user's own over the user's own database, for `run --sql`: Rust alone, the addon, and other clients from npm read all of
+ * its result. It is a workload as users write them, whose ways are written here.
+ */
+import { nativeFile, whyMissing } from '../../binaries.js';
+import { whyUnusable } from '../../clients/optional-package.js';
+import { BoundaryError } from '../../errors.js';
+import { program } from '../own/program.js';
+import { type Way, workload } from '../own/workload.js';
+import type { Family, FamilyOptions } from '../workload.js';
+import { QUERY_OPTIONS, type QueryValues } from './options.js';
+import type { QuerySums } from './sums.js';
+
+/** The query, as the program of Rust takes it. */
+interface Query {
+  readonly kind: 'query';
+  readonly uri: string;
+  readonly sql: string;
+}
+
+/** The clients of the process: they connect when their way is first called. */
+type Readers = typeof import('./readers.js');
+
+type ReadBy = (query: Query) => Promise<QuerySums>;
+
+const readers = (): Promise<Readers> => import('./readers.js');
+
+/** The ways of the addon. */
+const NAPI: Readonly<Record<string, ReadBy>> = {
+  'napi, columns': async (query) => (await readers()).addonColumns(query),
+  'napi, cursor': async (query) => (await readers()).addonCursor(query),
+  'napi, objects': async (query) => (await readers()).addonObjects(query),
+};
+
+/** The ways of other clients, by the engine, with their packages. */
+const JS: Readonly<Record<string, Readonly<Record<string, readonly [packageName: string, read: ReadBy]>>>> = {
+  embedded: {
+    'js, @duckdb/node-bindings columns': [
+      '@duckdb/node-bindings',
+      async (query) => (await readers()).duckDbColumns(query),
+    ],
+    'js, @duckdb/node-api objects': ['@duckdb/node-api', async (query) => (await readers()).duckDbObjects(query)],
+  },
+  mysql: {
+    'js, mariadb': ['mariadb', async (query) => (await readers()).mysqlRows(query, 'mariadb')],
+    'js, mysql2': ['mysql2', async (query) => (await readers()).mysqlRows(query, 'mysql2')],
+    'js, mysql2 arrays': ['mysql2', async (query) => (await readers()).mysqlRows(query, 'mysql2', 'arrays')],
+  },
+};
+
+export const queryFamily: Family<QueryValues> = {
+  name: 'query',
+  module: import.meta.url,
+  description: 'a query of your own (--sql), over the database that --engine-uri names: all of its result is read',
+  defaultRows: 1,
+  hasOperations: true,
+  onlyIfNamed: true,
+  options: QUERY_OPTIONS,
+  plan: (options) => (options.sql === undefined ? [] : workOf(options).plan(options)),
+  open: async (options, cells) => workOf(options).open(options, cells),
+};
+
+function workOf({ sql, engines }: FamilyOptions & Partial<QueryValues>): Family {
+  const query: Query = { kind: 'query', uri: sharedUri(uriOf(engines)), sql: sql! };
+  const others = Object.entries(JS[query.uri.split(':')[0]!] ?? {}).flatMap(([name, [packageName, read]]) =>
+    whyUnusable(packageName) === undefined ? [[name, read] as const] : [],
+  );
+  const ways: Record<string, Way<Query>> = { ...Object.fromEntries(others), ...NAPI };
+  if (whyMissing(nativeFile) === undefined) ways['rust'] = program(nativeFile());
+  return workload<Query>('query', {
+    input: () => query,
+    ways,
+    teardown: async () => (await readers()).closeAll(),
+  });
+}
+
+/** The URI of the only engine that the user names; without one, of a DuckDB in memory. Throws `BB_USAGE` for several. */
+function uriOf(engines: FamilyOptions['engines']): string {
+  const uris = Object.values(engines);
+  if (uris.length < 2) return uris[0] ?? 'embedded:';
+  throw new BoundaryError('BB_USAGE', `--sql runs on one engine, not on ${Object.keys(engines).join(' and ')}`);
+}
+
+/** The URI by which several processes open a file of DuckDB at once: they only read. */
+function sharedUri(uri: string): string {
+  if (!/^embedded:[^?]/.test(uri) || uri.includes('access_mode=')) return uri;
+  return `${uri}${uri.includes('?') ? '&' : '?'}access_mode=read_only`;
+}

@@ -1,0 +1,9 @@
+import { type FilledValues, type OptionTable, option } from '../option.js';
+import { text } from '../option-values.js';
+
+/** The options of the family `query` alone. */
+export const QUERY_OPTIONS = {
+  sql: option('--sql <query>', text, 'a query of your own, over the database that --engine-uri names'),
+} satisfies OptionTable;
+
+export type QueryValues = FilledValues<typeof QUERY_OPTIONS>;

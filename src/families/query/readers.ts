@@ -1,0 +1,158 @@
+/** The ways from Node to read the result of a query of the user's own. Each client connects once in a process. */
+import type { DuckDbClient } from '../../clients/duckdb-client.js';
+import type { JsSqlConnection } from '../../clients/js-sql-client.js';
+import { type Connection, connect } from '../../library/engine/connection.js';
+import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
+import type { Column } from '../../library/engine/table-definition.js';
+import { sumFloat64, sumInt32, sumInt64 } from '../measurements/checksum.js';
+import { type QuerySums, rowSummer, sumColumn, summedAs, sumsOf } from './sums.js';
+
+interface Query {
+  readonly uri: string;
+  readonly sql: string;
+}
+
+/** What is open, by its name, with the way to close it. */
+const opened = new Map<string, Promise<unknown>>();
+const closing: (() => unknown)[] = [];
+
+/** What `open` opens, which is opened once. */
+function once<T>(name: string, open: () => Promise<T>, close: (value: T) => unknown): Promise<T> {
+  let promise = opened.get(name) as Promise<T> | undefined;
+  if (promise === undefined) {
+    promise = open().then((value) => {
+      closing.push(() => close(value));
+      return value;
+    });
+    opened.set(name, promise);
+  }
+  return promise;
+}
+
+/** Closes what this process has opened. */
+export async function closeAll(): Promise<void> {
+  opened.clear();
+  for (const close of closing.splice(0)) await close();
+}
+
+const addon = ({ uri }: Query): Promise<Connection> =>
+  once(
+    'addon',
+    () => connect(uri),
+    (open) => open.close(),
+  );
+
+/** The columns of the result as the addon knows them, by which all ways sum. The query is executed once, untimed. */
+const columnsOf = (query: Query): Promise<readonly Column[]> =>
+  once(
+    'columns',
+    async () => {
+      const stream = (await addon(query)).executeQueryColumnar(query.sql);
+      const columns = await stream.columns();
+      for await (const chunk of stream) chunk.release();
+      return columns;
+    },
+    () => {},
+  );
+
+/** Sums rows, as objects or as arrays. */
+async function sumRows(query: Query, rows: Iterable<unknown>, areArrays = false): Promise<QuerySums> {
+  const columns = await columnsOf(query);
+  const sums = new Float64Array(columns.length);
+  return sumsOf(rowSummer(columns, areArrays)(rows, sums), [...sums]);
+}
+
+export async function addonObjects(query: Query): Promise<QuerySums> {
+  return sumRows(query, await (await addon(query)).executeQuery(query.sql));
+}
+
+export async function addonCursor(query: Query): Promise<QuerySums> {
+  const columns = await columnsOf(query);
+  const sums = new Float64Array(columns.length);
+  const add = rowSummer(columns);
+  let rows = 0;
+  for await (const chunk of (await addon(query)).executeQueryColumnar(query.sql)) {
+    rows += add(chunk.rows(), sums);
+    chunk.release();
+  }
+  return sumsOf(rows, [...sums]);
+}
+
+export async function addonColumns(query: Query): Promise<QuerySums> {
+  const columns = await columnsOf(query);
+  const sums = columns.map(() => 0);
+  let rows = 0;
+  for await (const chunk of (await addon(query)).executeQueryColumnar(query.sql)) {
+    rows += chunk.rowCount;
+    for (const [position, column] of columns.entries()) sums[position]! += sumInChunk(chunk, position, column);
+    chunk.release();
+  }
+  return sumsOf(rows, sums);
+}
+
+function sumInChunk(chunk: ColumnarChunk, position: number, column: Column): number {
+  const as = summedAs(column);
+  const nulls = chunk.nullCount(position);
+  if (as === 'count') return chunk.rowCount - nulls;
+  if (as === 'text' || nulls > 0) return sumColumn(chunk.values(position), as);
+  return sumNumbers(chunk.column(position));
+}
+
+/** The sum of numbers without nulls. */
+function sumNumbers(values: ArrayLike<unknown>): number {
+  if (values instanceof Float64Array) return sumFloat64(values);
+  if (values instanceof Int32Array) return sumInt32(values);
+  if (values instanceof BigInt64Array) return Number(sumInt64(values));
+  return sumColumn(values, 'number');
+}
+
+/** The path of a file of DuckDB, and its settings. */
+function duckDbPlace({ uri }: Query): readonly [path: string, settings: Readonly<Record<string, string>>] {
+  const [path = '', settings = ''] = uri.slice('embedded:'.length).split('?');
+  return [path === '' ? ':memory:' : path, Object.fromEntries(new URLSearchParams(settings))];
+}
+
+const duckDb = (name: string, open: () => Promise<DuckDbClient<never>>): Promise<DuckDbClient<never>> =>
+  once(name, open, (client) => client.close());
+
+export async function duckDbObjects(query: Query): Promise<QuerySums> {
+  const client = await duckDb('node-api', async () => {
+    const { DuckDbNodeApi } = await import('../../clients/duckdb-node-api.js');
+    return (await DuckDbNodeApi.open(...duckDbPlace(query))) as DuckDbClient<never>;
+  });
+  return sumRows(query, await client.objects(query.sql));
+}
+
+export async function duckDbColumns(query: Query): Promise<QuerySums> {
+  const client = await duckDb('node-bindings', async () => {
+    const { DuckDbBindings } = await import('../../clients/duckdb-node-bindings.js');
+    return (await DuckDbBindings.open(...duckDbPlace(query))) as DuckDbClient<never>;
+  });
+  const columns = await columnsOf(query);
+  const sums = columns.map(() => 0);
+  let rows = 0;
+  for await (const values of client.columns(query.sql)) {
+    rows += values[0]?.length ?? 0;
+    for (const [position, column] of columns.entries()) {
+      const [part, as] = [values[position]!, summedAs(column)];
+      sums[position]! += ArrayBuffer.isView(part) && as === 'number' ? sumNumbers(part) : sumColumn(part, as);
+    }
+  }
+  return sumsOf(rows, sums);
+}
+
+export async function mysqlRows(query: Query, client: 'mysql2' | 'mariadb', setting?: string): Promise<QuerySums> {
+  const connection = await once<JsSqlConnection>(
+    `${client} ${setting}`,
+    async () => {
+      const { [client]: library } = (await (client === 'mysql2'
+        ? import('../../clients/mysql2.js')
+        : import('../../clients/mariadb.js'))) as typeof import('../../clients/mysql2.js') &
+        typeof import('../../clients/mariadb.js');
+      return library.connect(query.uri, setting);
+    },
+    (open) => open.close(),
+  );
+  const { rows = [] } = await connection.request({ sql: query.sql, parameters: undefined });
+  return sumRows(query, rows, setting === 'arrays');
+}
