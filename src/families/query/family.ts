@@ -8,6 +8,7 @@ import { BoundaryError } from '../../errors.js';
 import { program } from '../own/program.js';
 import { type Way, workload } from '../own/workload.js';
 import type { Family, FamilyOptions } from '../workload.js';
+import { SERVER_OPTIONS } from '../requests/options.js';
 import { QUERY_OPTIONS, type QueryValues } from './options.js';
 import type { QuerySums } from './sums.js';
 
@@ -55,13 +56,19 @@ export const queryFamily: Family<QueryValues> = {
   defaultRows: 1,
   hasOperations: true,
   onlyIfNamed: true,
-  options: QUERY_OPTIONS,
-  plan: (options) => (options.sql === undefined ? [] : workOf(options).plan(options)),
+  options: { ...QUERY_OPTIONS, ...SERVER_OPTIONS.mysql },
+  plan: (options) => {
+    if (options.sql === undefined) return [];
+    const [engine] = engineOf(options.engines);
+    return workOf(options)
+      .plan(options)
+      .map((planned) => ({ ...planned, cell: { ...planned.cell, engine } }));
+  },
   open: async (options, cells) => workOf(options).open(options, cells),
 };
 
 function workOf({ sql, engines }: FamilyOptions & Partial<QueryValues>): Family {
-  const query: Query = { kind: 'query', uri: sharedUri(uriOf(engines)), sql: sql! };
+  const query: Query = { kind: 'query', uri: sharedUri(engineOf(engines)[1]), sql: sql! };
   const others = Object.entries(JS[query.uri.split(':')[0]!] ?? {}).flatMap(([name, [packageName, read]]) =>
     whyUnusable(packageName) === undefined ? [[name, read] as const] : [],
   );
@@ -74,10 +81,10 @@ function workOf({ sql, engines }: FamilyOptions & Partial<QueryValues>): Family 
   });
 }
 
-/** The URI of the only engine that the user names; without one, of a DuckDB in memory. Throws `BB_USAGE` for several. */
-function uriOf(engines: FamilyOptions['engines']): string {
-  const uris = Object.values(engines);
-  if (uris.length < 2) return uris[0] ?? 'embedded:';
+/** The only engine that the user names, and its URI; without one, a DuckDB in memory. Throws `BB_USAGE` for several. */
+function engineOf(engines: FamilyOptions['engines']): readonly [name: string, uri: string] {
+  const [first = ['embedded', 'embedded:'] as const, ...others] = Object.entries(engines);
+  if (others.length === 0) return first;
   throw new BoundaryError('BB_USAGE', `--sql runs on one engine, not on ${Object.keys(engines).join(' and ')}`);
 }
 

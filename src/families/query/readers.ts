@@ -42,7 +42,10 @@ const addon = ({ uri }: Query): Promise<Connection> =>
     (open) => open.close(),
   );
 
-/** The columns of the result as the addon knows them, by which all ways sum. The query is executed once, untimed. */
+/**
+ * The columns of the result as the addon knows them, by which all ways sum. The query is executed once, untimed. Throws `BB_UNSUPPORTED` for
+ * a statement that changes something, before another client runs it.
+ */
 const columnsOf = (query: Query): Promise<readonly Column[]> =>
   once(
     'columns',
@@ -116,6 +119,7 @@ const duckDb = (name: string, open: () => Promise<DuckDbClient<never>>): Promise
   once(name, open, (client) => client.close());
 
 export async function duckDbObjects(query: Query): Promise<QuerySums> {
+  await columnsOf(query);
   const client = await duckDb('node-api', async () => {
     const { DuckDbNodeApi } = await import('../../clients/duckdb-node-api.js');
     return (await DuckDbNodeApi.open(...duckDbPlace(query))) as DuckDbClient<never>;
@@ -124,11 +128,11 @@ export async function duckDbObjects(query: Query): Promise<QuerySums> {
 }
 
 export async function duckDbColumns(query: Query): Promise<QuerySums> {
+  const columns = await columnsOf(query);
   const client = await duckDb('node-bindings', async () => {
     const { DuckDbBindings } = await import('../../clients/duckdb-node-bindings.js');
     return (await DuckDbBindings.open(...duckDbPlace(query))) as DuckDbClient<never>;
   });
-  const columns = await columnsOf(query);
   const sums = columns.map(() => 0);
   let rows = 0;
   for await (const values of client.columns(query.sql)) {
@@ -142,6 +146,7 @@ export async function duckDbColumns(query: Query): Promise<QuerySums> {
 }
 
 export async function mysqlRows(query: Query, client: 'mysql2' | 'mariadb', setting?: string): Promise<QuerySums> {
+  await columnsOf(query);
   const connection = await once<JsSqlConnection>(
     `${client} ${setting}`,
     async () => {
