@@ -20,7 +20,7 @@
  * statistics changed after a run that a page shows was measured.
  */
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 
 import { apiReference } from './docs/api.mjs';
 import { figureText, figuresByHand } from './docs/figures.mjs';
@@ -82,13 +82,20 @@ const complaints = [
 for (const complaint of complaints) process.stderr.write(`${complaint}\n`);
 if (complaints.length > 0) process.exitCode = 1;
 
+/** The link to the definitions of a table's factors, below it. */
+function definitionsOf(text, path) {
+  if (!/^\|.* (Rust|CPU|Addon) factor \|/m.test(text)) return '';
+  return `\n[The factors](${relative(dirname(path), join(ROOT, 'docs/glossary.md'))})\n`;
+}
+
 /** Writes the page if it is stale, and returns the other problems with it. */
 function writtenAnew(path) {
   const before = readFileSync(path, 'utf8');
   const wrong = [];
   const after = before
     .replaceAll(/(<!-- table: (\S+) -->\n)[^]*?(<!-- \/table -->)/g, (_, begin, name, end) => {
-      return `${begin}\n${tableText(name)}\n${end}`;
+      const text = tableText(name);
+      return `${begin}\n${text}${definitionsOf(text, path)}\n${end}`;
     })
     .replaceAll(/(<!-- figure: ([^]*?) -->)[^]*?(<!-- \/figure -->)/g, (whole, begin, marker, end) => {
       try {

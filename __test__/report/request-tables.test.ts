@@ -136,7 +136,7 @@ test('the best of each side with the same connections, and what batching won', (
   const withoutLanes = run(records).comparisons.filter(({ kind }) => kind !== 'lane');
   const { table, notes } = requestHeadToHeadTable(withoutLanes, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Connections | Rust (best) | Node (best) | Rust factor | CPU factor | Batching won |
+    "| Benchmark | Connections | Rust (best) | Node (best) | Rust factor | CPU factor | Batching factor |
     | --- | ---: | --- | --- | ---: | ---: | ---: |
     | get | 8 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | — |
     | get | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
@@ -148,7 +148,7 @@ test('the best of each side with the same connections, and what batching won', (
 test('the best first, then lane by lane, with the same connections', () => {
   const { table } = requestHeadToHeadTable(run(records).comparisons, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Lane | Connections | Rust | Node | Rust factor | CPU factor | Batching won |
+    "| Benchmark | Lane | Connections | Rust | Node | Rust factor | CPU factor | Batching factor |
     | --- | --- | ---: | --- | --- | ---: | ---: | ---: |
     | get | best: call | 8 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | — |
     | get | call | 8 | Client — 100 K/s | js · ioredis — 80.0 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | — |

@@ -13,7 +13,7 @@ import { noVerdictNotes } from '../../dist/report/marks.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist/report/document.js';
-import { factorOf } from '../../dist/report/factor.js';
+import { CPU_FACTOR_NOTE, RUST_FACTOR_NOTE, factorOf } from '../../dist/report/factor.js';
 import { formatClock, formatRows } from '../../dist/report/format.js';
 import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
@@ -281,6 +281,8 @@ function requests(kind, engine) {
   return [...list(adviceFor(newestRun(kind), engine)), ...table];
 }
 
+/** A table with its notes, but for those that the glossary has. */
 function marked({ table, notes }) {
-  return [...tableBlock(table), ...notes.map(paragraph)];
+  const others = notes.filter((note) => note !== RUST_FACTOR_NOTE && note !== CPU_FACTOR_NOTE);
+  return [...tableBlock(table), ...others.map(paragraph)];
 }

@@ -40,6 +40,9 @@ const PROCESSES_NOTE =
 const CPU_NOTE =
   'CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.';
 
+const BATCHING_NOTE =
+  'Batching factor: the rate of the side Node in batches divided by its rate with one operation per request.';
+
 const CLIENT_NOTE =
   '(client-bound): the threads of the client were busy all the time, so a faster server would not show.';
 
@@ -107,13 +110,14 @@ export function requestHeadToHeadTable(
         of: (pair) => factorOf(pair.comparison) + marksOfPair(pair) + limitOf(pair) + cpuMark(pair.comparison, margin),
       },
       ...cpuColumn(pairs, ({ comparison }) => comparison, 2),
-      { title: '>Batching won', of: ({ node }) => won(node.id), goes: 0 },
+      { title: '>Batching factor', of: ({ node }) => won(node.id), goes: 0 },
     ]),
     notes: [
       ...factorNotes(
         pairs.map(({ comparison }) => comparison),
         { margin },
       ),
+      ...(pairs.some(({ node }) => won(node.id) !== UNKNOWN) ? [BATCHING_NOTE] : []),
       ...notesOf(pairs.map((pair) => marksOfPair(pair) + won(pair.node.id))),
       ...(pairs.some((pair) => limitOf(pair) !== '') ? [SERVER_NOTE] : []),
     ],
