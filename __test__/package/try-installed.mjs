@@ -1,7 +1,7 @@
 // Packs the package and the binaries of this platform, installs them in an empty project on a machine without Rust, and uses them there as
 // others do. With the addon alone: `import`, `require`, own code, and programs in TypeScript without `@types/node`. With what only measuring
 // needs: `npx boundary-bench` and a server.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, execSync, spawnSync } from 'node:child_process';
 import {
   mkdirSync,
   mkdtempSync,
@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { isRequired } from '../needs.mjs';
-import { WALKS, folderOf, follow } from './walks.mjs';
+import { WALKS, commandsOf, folderOf, follow } from './walks.mjs';
 
 /**
  * The most MiB of a packed package, of the packed package with what measuring needs, and of the dependencies of an application: of the
@@ -34,6 +34,9 @@ const PROGRAMS = ['node', 'npm', 'npx', 'sh'];
 /** The server that one of the walks needs. */
 const REDIS = 'redis-server';
 
+/** What a program prints is returned. Its errors are shown. */
+const PRINTED = { encoding: 'utf8', maxBuffer: 1 << 26, stdio: ['ignore', 'pipe', 'inherit'] };
+
 /** The bytes of the tarballs, by their names. */
 const sizes = new Map();
 
@@ -41,10 +44,13 @@ const root = path.join(import.meta.dirname, '../..');
 const folder = mkdtempSync(path.join(tmpdir(), 'boundary-bench-try-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-const platforms = run(root, process.execPath, 'native/platform-packages.mjs')
-  .split('\n')
-  .filter((line) => line.startsWith('npm'));
-const tarballs = ['.', ...platforms].map(pack);
+/** The commands by which README packs and installs. The build that its first line begins with is there. */
+const [making, packing, installing] = commandsOf('README.md', 'Until it is on npm');
+shell(root, making.split(' && ').at(-1));
+for (const place of ['.', ...readdirSync(path.join(root, 'npm')).map((name) => path.join('npm', name))]) {
+  run(path.join(root, place), 'npm', 'publish', '--dry-run', '--ignore-scripts');
+}
+const tarballs = pack();
 
 const bin = path.join(folder, 'bin');
 const project = path.join(folder, 'project');
@@ -162,15 +168,16 @@ function walk(who, stage, index) {
     return;
   }
   const crossing = readdirSync(root).find((file) => /^boundary-bench-crossing\..*\.node$/.test(file));
-  const folder = folderOf(
-    project,
-    `${WALKS.findIndex((each) => each.who === who)}-${index}`,
-    stage,
-    path.join(root, crossing),
-  );
+  const number = `${WALKS.findIndex((each) => each.who === who)}-${index}`;
+  const place = folderOf(stage.installs ? folder : project, number, stage, path.join(root, crossing));
   const startedAt = performance.now();
   try {
-    follow(stage, folder, (line) => stepIn(folder, line, 'sh', '-c', line));
+    if (stage.installs) {
+      writeFileSync(path.join(place, 'package.json'), '{ "private": true }');
+      const line = installing.replace('/your/project', place).replace('/path/to', folder);
+      stepIn(place, line, 'sh', '-c', `export npm_config_prefer_offline=true npm_config_audit=false; ${line}`);
+    }
+    follow(stage, place, (line) => stepIn(place, line, 'sh', '-c', line));
   } catch (thrown) {
     fail(`${name}: ${thrown.message}`);
   }
@@ -220,17 +227,17 @@ function bytesOf(place) {
   return files.reduce((sum, { parentPath, name }) => sum + statSync(path.join(parentPath, name)).size, 0);
 }
 
-/** Packs a package; returns the path of its tarball. */
-function pack(place) {
-  const words = ['pack', '--json', '--pack-destination', folder];
-  const printed = run(path.join(root, place), 'npm', ...words);
+/** Packs the packages; returns the paths of their tarballs. */
+function pack() {
+  const printed = shell(root, packing, { npm_config_json: 'true', npm_config_pack_destination: folder });
   // The scripts of the package print before.
-  const [{ filename, entryCount }] = JSON.parse(printed.slice(printed.indexOf('[\n')));
-  const tarball = path.join(folder, filename);
-  const { size } = statSync(tarball);
-  console.log(`${filename}: ${(size / 2 ** 20).toFixed(1)} MiB, ${entryCount} files`);
-  sizes.set(filename, size);
-  return tarball;
+  return JSON.parse(printed.slice(printed.indexOf('[\n'))).map(({ filename, entryCount }) => {
+    const tarball = path.join(folder, filename);
+    const { size } = statSync(tarball);
+    console.log(`${filename}: ${(size / 2 ** 20).toFixed(1)} MiB, ${entryCount} files`);
+    sizes.set(filename, size);
+    return tarball;
+  });
 }
 
 function compile(...words) {
@@ -252,14 +259,13 @@ function stepIn(cwd, name, program, ...words) {
   return program === 'node' ? stdout + stderr : stdout;
 }
 
+/** Runs a line of a shell; returns what it printed. */
+function shell(cwd, line, variables = {}) {
+  return execSync(line, { cwd, env: { ...process.env, ...variables }, ...PRINTED });
+}
+
 function run(cwd, program, ...words) {
-  return execFileSync(program, words, {
-    cwd,
-    encoding: 'utf8',
-    maxBuffer: 1 << 26,
-    shell: needsShell(program),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  return execFileSync(program, words, { cwd, ...PRINTED, shell: needsShell(program) });
 }
 
 /** Whether a program is a script that only the shell of Windows runs. */

@@ -38,7 +38,7 @@ export const WALKS = [
   {
     who: 'an author of an addon',
     stages: [
-      { sections: [['README.md', 'Boundary Bench']], answer: /^- base64: .*(×|shown)/m },
+      { installs: true, sections: [['README.md', 'Boundary Bench']], answer: /^- base64: .*(×|shown)/m },
       {
         sections: [
           ['docs/own.md', 'In five minutes'],
@@ -80,6 +80,14 @@ export const WALKS = [
   },
 ];
 
+/** The commands in the blocks of a shell of a section of a page. */
+export function commandsOf(page, heading) {
+  return blocksOf(page, heading)
+    .filter(({ language }) => language === 'sh')
+    .flatMap(({ code }) => code.trim().split('\n'))
+    .map((line) => line.replace(/ +#.*$/, ''));
+}
+
 /** The code blocks of a section of a page, up to the next heading: their languages and texts. */
 function blocksOf(page, heading) {
   const lines = readFileSync(path.join(root, page), 'utf8').split('\n');
@@ -105,18 +113,15 @@ export function follow({ sections, before = {}, without, only, files = {}, copie
   for (const [name, example] of Object.entries(copies)) {
     copyFileSync(path.join(EXAMPLES, example), path.join(folder, name));
   }
-  const blocks = sections.flatMap(([page, heading]) => blocksOf(page, heading));
-  const lines = [];
-  for (const { language, code } of blocks) {
+  for (const { code } of sections.flatMap(([page, heading]) => blocksOf(page, heading))) {
     const [, name] = /^\/\/ (\S+\.mjs)\n/.exec(code) ?? [];
     if (name !== undefined) {
       const kept = code.split('\n').filter((line) => without?.test(line) !== true);
       writeFileSync(path.join(folder, name), (before[name] ?? '') + kept.join('\n'));
     }
-    if (language === 'sh') lines.push(...code.trim().split('\n'));
   }
-  const commands = lines
-    .map((line) => line.replace(/ +#.*$/, ''))
+  const commands = sections
+    .flatMap(([page, heading]) => commandsOf(page, heading))
     // The packed package is installed already.
     .filter((line) => line !== 'npm install --save-dev boundary-bench' && (only?.test(line) ?? true));
   if (commands.length === 0) throw new Error(`${sections.join(' ')}: no commands`);

@@ -26,8 +26,8 @@ import { crossoverTexts, hasSizes } from './crossover.js';
 import { byCpuTime, cpuClause, inverseOf, isDecided, isOpen } from './factor.js';
 import { formatCountedRate, formatFactorInterval, formatRows, formatShortRate } from './format.js';
 import { type Pair, pairsOf } from './head-to-head.js';
-import { batchText, loadParts, variantOf } from './labels.js';
-import { noVerdictOfTwo } from './marks.js';
+import { batchText, loadParts, shortVariantOf } from './labels.js';
+import { noVerdictMark } from './marks.js';
 import { isJavaScriptClient } from './native-clients.js';
 import { atRatio } from './rates.js';
 import { type WorkloadAnswer, sidesBy, workloadAnswersOf } from './workload-answers.js';
@@ -169,12 +169,12 @@ function choiceText(taken: Taken, margin: number): string {
 
 function closeText(best: CompletedRecord, { record, judged }: Rival, margin: number): string {
   if (isOpen(judged)) {
-    const ways = `${named(best)} or ${named(record)}`;
-    return `${openWord(judged)}: ${ways}${whyOpen(judged)}, ${formatFactorInterval(judged)}${byCpuTime(judged.cpu, margin)}`;
+    const ways = `${named(best)} or ${rivalName(record, best)}`;
+    return `${openWord(judged)}: ${ways}, ${formatFactorInterval(judged)}${byCpuTime(judged.cpu, margin)}`;
   }
   const factor = `at ${formatFactorInterval(judged)}`;
   if (isStay(best)) return `stay in JavaScript: ${named(best)} is as fast as ${rivalName(record, best)}, ${factor}`;
-  return `${named(best)} or ${named(record)}, which are equally fast, ${factor}`;
+  return `equivalent: ${named(best)} or ${rivalName(record, best)}, ${formatFactorInterval(judged)}`;
 }
 
 /** Whether who takes a way needs no addon. Calls are of the user's own functions. */
@@ -187,31 +187,26 @@ function named(record: CompletedRecord): string {
   return `${shortName(record)} (${isRequestWork(record) ? formatShortRate(rateOf(record)) : formatCountedRate(record.summary)})`;
 }
 
-/** The name without its side, since the sentence contains the side. */
+/** The name without its side, since the sentence contains the side. The tables say which clients are native. */
 function shortName(record: CompletedRecord): string {
-  return variantOf(record) + batchText(record);
+  return shortVariantOf(record) + batchText(record);
 }
 
+/** The name of a way beside the best one, without the batch that both have. */
 function rivalName(record: CompletedRecord, best: CompletedRecord): string {
-  return record.side === 'napi' && best.side === 'js' && !isCall(record)
-    ? `the addon's ${shortName(record)}`
-    : shortName(record);
+  const name = record.batch === best.batch ? shortVariantOf(record) : shortName(record);
+  return record.side === 'napi' && best.side === 'js' && !isCall(record) ? `the addon's ${name}` : name;
 }
 
 /** The text of a way that is not shown to be faster than the one before. */
 function openText(subject: string, judged: Judged): string {
-  return `${subject}: ${openWord(judged)}${whyOpen(judged)}, ${formatFactorInterval(judged)}`;
+  return `${subject}: ${openWord(judged)}, ${formatFactorInterval(judged)}`;
 }
 
-/** The verdict in words. Samples of one process give none, whatever they show. */
-function openWord({ noVerdict }: Judged): string {
-  return noVerdict === undefined ? 'no difference shown' : 'no verdict';
-}
-
-/** The reason why a comparison is inconclusive, if more processes would not change that. */
-function whyOpen({ verdict, noVerdict }: Judged): string {
-  if (verdict === 'server-bound') return ', since the server was the limit';
-  return noVerdict === undefined ? '' : `, since ${noVerdictOfTwo(noVerdict)}`;
+/** The verdict in words, with the reason if more processes would not change it. */
+function openWord({ verdict, noVerdict }: Judged): string {
+  if (noVerdict !== undefined) return `no verdict${noVerdictMark(noVerdict)}`;
+  return verdict === 'server-bound' ? 'the server was the limit' : 'no difference shown';
 }
 
 /** For an engine that no native code of ours ran on: the addon on the engine on which its Rust counterpart ran. */
@@ -268,7 +263,10 @@ function rustBeside(run: Run, best: CompletedRecord, node: readonly CompletedRec
 function rustInstead({ comparison, rust, node }: Pair, taken: Taken): string {
   const subject = `Rust${rust.engine === node.engine ? '' : ` on ${rust.engine}`}`;
   const factor = formatFactorInterval(comparison);
-  const than = node.id === taken.best.id ? '' : ` ${shortName(node)}`;
+  // A way that is named as level with the best one is not named again.
+  const level = taken.rivals.filter(({ judged }) => !isDecided(judged)).map(({ record }) => record);
+  const isNamed = [taken.best, ...level].some(({ id }) => id === node.id);
+  const than = isNamed ? '' : ` ${shortName(node)}`;
   switch (comparison.verdict) {
     case 'equivalent':
       return `${subject}: equivalent, ${factor}${than}`;

@@ -11,9 +11,13 @@ type Named = Pick<Cell, 'side' | 'variant' | 'workers' | 'runtime'>;
  * The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. Another client from npm that is a native addon
  * itself is `(native)`.
  */
-export function variantOf({ side, variant, workers, runtime }: Named): string {
-  const named = isNativeClient({ side, variant }) ? `${variant} (native)` : variant;
-  const several = workers !== undefined && workers > 1 ? `${named} × ${workers}` : named;
+export function variantOf(cell: Named): string {
+  return shortVariantOf(isNativeClient(cell) ? { ...cell, variant: `${cell.variant} (native)` } : cell);
+}
+
+/** The same without `(native)`. */
+export function shortVariantOf({ variant, workers, runtime }: Named): string {
+  const several = workers !== undefined && workers > 1 ? `${variant} × ${workers}` : variant;
   return runtime === undefined ? several : `${several}, on ${runtime}`;
 }
 

@@ -7,32 +7,28 @@ const OTHER_ROWS = ' (other rows)';
 const FEW_FORKS = ' (few processes)';
 const ONE_PROCESS = ' (one process for all)';
 
-/** The marks of cells that decide nothing, with the reason in a few words, as a clause about one of two cells, and in a sentence. */
+/** The marks of cells that decide nothing, with the reason in a few words and in a sentence. */
 const NO_VERDICT: Readonly<
-  Record<NoVerdict, { readonly mark: string; readonly reason: string; readonly ofTwo: string; readonly note: string }>
+  Record<NoVerdict, { readonly mark: string; readonly reason: string; readonly note: string }>
 > = {
   'too-short': {
     mark: ' (too short)',
     reason: 'too short to measure',
-    ofTwo: 'one of the two is too short to measure',
     note: '(too short): the samples of the cell could not be made long enough to measure, so it gets no verdict.',
   },
   'still-warming-up': {
     mark: ' (warming up)',
     reason: 'still got faster when its warm-up ended',
-    ofTwo: 'one of the two still got faster when its warm-up ended',
     note: '(warming up): the cell still got faster when its warm-up ended, so it gets no verdict.',
   },
   'nothing-to-measure': {
     mark: ' (the loop)',
     reason: 'its calls take no longer than the loop around them',
-    ofTwo: 'the calls of one of the two take no longer than the loop around them',
     note: '(the loop): the calls of the cell take no longer than the loop around them, so it gets no verdict.',
   },
   'one-process': {
     mark: ' (one process)',
     reason: 'measured in one process',
-    ofTwo: 'one process measured one of the two',
     note: '(one process): one process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.',
   },
 };
@@ -57,11 +53,6 @@ export function noVerdictMark(noVerdict: NoVerdict | undefined): string {
 /** Why a cell decides nothing, in a few words. */
 export function noVerdictReason(noVerdict: NoVerdict): string {
   return NO_VERDICT[noVerdict].reason;
-}
-
-/** Why two cells, of which one decides nothing, get no verdict: a clause. */
-export function noVerdictOfTwo(noVerdict: NoVerdict): string {
-  return NO_VERDICT[noVerdict].ofTwo;
 }
 
 /** The explanations of the marks of cells that decide nothing, one line each. */
