@@ -160,15 +160,40 @@ function sides(kind) {
   return [...marked({ table, notes }), ...list(adviceOf(run).flatMap(({ lines }) => lines)), measuredBy(run)];
 }
 
-/** The committed runs with their questions, and the first line of advice of each. */
+/** The committed runs with their questions, and the first line of the answer of each. */
 function resultsIndex() {
   const kinds = Object.keys(PUBLISHED).flatMap((kind) => PUBLISHED[kind].parts?.map((part) => part.kind) ?? [kind]);
   const rows = kinds.filter(isCommitted).map((kind) => {
-    const hasRecords = JSON.parse(newestText(kind)).records !== undefined;
-    const [answer = '—'] = hasRecords ? adviceOf(newestRun(kind)).flatMap(({ lines }) => lines) : [];
-    return `| ${questionOf(kind)} | ${answer} | [${kind}](linux-x64/${newestName(kind)}) |`;
+    return `| ${questionOf(kind)} | ${answerOf(kind)} | [${kind}](linux-x64/${newestName(kind)}) |`;
   });
-  return ['| Question | First line of advice | File |', '| --- | --- | --- |', ...rows].join('\n');
+  return ['| Question | First line of the answer | File |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+/** The tables that answer the question of a kind, if they have other names. */
+const ANSWERED_BY = {
+  boundary: 'boundary-first',
+  model: 'model-coverage',
+  'hybrid-crossover': 'crossover',
+  own: 'own-hash',
+  ceiling: 'kv-ceiling',
+};
+
+/** The most figures of a row that stands for its table. */
+const MOST_FIGURES = 4;
+
+/** The first line of advice of a run, or else the first sentence of its table, or else the table's first row. */
+function answerOf(kind) {
+  const hasRecords = JSON.parse(newestText(kind)).records !== undefined;
+  const [advice] = hasRecords ? adviceOf(newestRun(kind)).flatMap(({ lines }) => lines) : [];
+  if (advice !== undefined) return advice;
+  const blocks = TABLES[ANSWERED_BY[kind] ?? kind]();
+  const [item] = blocks.flatMap(({ items = [] }) => items);
+  const [{ table } = {}] = blocks.filter((block) => block.kind === 'table');
+  if (item !== undefined || table === undefined) return item ?? blocks.find(({ kind: is }) => is === 'paragraph').text;
+  return table.columns
+    .slice(0, MOST_FIGURES)
+    .map(({ title }, index) => `${title}: ${table.rows[0][index]}`)
+    .join(', ');
 }
 
 /** The table of the comparisons of a run that are asked for. */
