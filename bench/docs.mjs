@@ -84,7 +84,8 @@ if (complaints.length > 0) process.exitCode = 1;
 
 /** The link to the definitions of a table's factors, below it. */
 function definitionsOf(text, path) {
-  if (!/^\|.* (Rust|CPU|Addon) factor \|/m.test(text)) return '';
+  // README says it in words.
+  if (path === README || !/^\|.* (Rust|CPU|Addon) factor \|/m.test(text)) return '';
   return `\n[The factors](${relative(dirname(path), join(ROOT, 'docs/glossary.md'))})\n`;
 }
 

@@ -34,7 +34,7 @@ const PROGRAMS = ['node', 'npm', 'npx', 'sh'];
 /** The server that one of the walks needs. */
 const REDIS = 'redis-server';
 
-/** What a program prints is returned. Its errors are shown. */
+/** The options that return the output of a program, and show its errors. */
 const PRINTED = { encoding: 'utf8', maxBuffer: 1 << 26, stdio: ['ignore', 'pipe', 'inherit'] };
 
 /** The bytes of the tarballs, by their names. */

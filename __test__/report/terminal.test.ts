@@ -8,7 +8,7 @@ import { buildsRun, requestsRun, runOf, sampleRun, sizedRun } from '../records/s
 
 const withoutRust = (): Run => runOf(sampleRun().records.filter(({ side }) => side !== 'rust'));
 
-/** What a terminal of so many columns shows of each kind of run. */
+/** The text that a terminal with this number of columns shows of each kind of run. */
 const SHOWN: Readonly<Record<string, (columns: number, hasColors?: boolean) => string>> = {
   rows: (columns, hasColors) => summaryOf(sampleRun(), columns, hasColors),
   requests: (columns, hasColors) => summaryOf(requestsRun(), columns, hasColors),

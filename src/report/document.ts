@@ -1,7 +1,7 @@
 /** The blocks of a report, and their rendering as Markdown that pastes into a page, or as text for a terminal. */
 import { stripVTControlCharacters, styleText } from 'node:util';
 
-/** What a cell says, for terminals with colors. */
+/** The meaning of a cell, for terminals with colors. */
 export type Tone = 'good' | 'bad' | 'open' | 'best';
 
 const STYLES = { good: 'green', bad: 'red', open: 'yellow', best: 'bold' } as const;

@@ -12,11 +12,11 @@ interface Query {
   readonly sql: string;
 }
 
-/** What is open, by its name, with the way to close it. */
+/** The open clients by their names. `closing` has the ways to close them. */
 const opened = new Map<string, Promise<unknown>>();
 const closing: (() => unknown)[] = [];
 
-/** What `open` opens, which is opened once. */
+/** The result of `open`, which is called once for each name. */
 function once<T>(name: string, open: () => Promise<T>, close: (value: T) => unknown): Promise<T> {
   let promise = opened.get(name) as Promise<T> | undefined;
   if (promise === undefined) {

@@ -1,4 +1,4 @@
-/** What a way read of a result: the rows, and one number per column, which can't be told without its values. */
+/** The sums that a way made of a result: the rows, and one number per column, which needs its values. */
 import { generateFunction, literalKey } from '../../library/engine/code-generation.js';
 import type { Column } from '../../library/engine/table-definition.js';
 import type { ColumnKind } from '../../library/engine/sql-type.js';

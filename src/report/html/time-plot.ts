@@ -75,7 +75,7 @@ export function timePlot(
   const ends = records.map(endOf);
   const most = scaleEnd(ends);
   const longer = bars.filter((_, index) => ends[index]! > most);
-  // What goes beyond the scale ends there.
+  // Bars beyond the scale end there.
   const cut =
     <Item>(of: (item: Item) => number) =>
     (item: Item): number =>
