@@ -48,7 +48,7 @@ test('client by client, with the steps at which it broke and at which its genera
     [
       "Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its request was due. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: the part of its thread that the requests took; the turns of Node's event loop until a request is due are not in it. Server CPU: where 100% is one busy core.",
       "(broke): the client achieved less than 97% of the rate, or its p99 is above 20.0 ms.",
-      "(generator-bound): the thread of the generator had less than 10% of its time left, or its own lateness is more than half of the p99.",
+      "(generator-bound): the thread of the generator had less than 10% of its time left, or its own lateness was more than half of the p99.",
     ]
   `);
   expect(offeredLoadTable(STEPS.slice(0, 1)).notes).toHaveLength(2);

@@ -174,6 +174,7 @@ test('the flags of today are all there', () => {
       "--side",
       "--skip-populate",
       "--slow-forks",
+      "--sql",
       "--time-budget",
       "--timeout",
       "--transport",
@@ -207,7 +208,8 @@ describe('run.json', () => {
         return [first!, ...others, ...named];
       },
     };
-    const request = requestOf(RECORDED.flatMap(wordsOf));
+    // --sql names its family.
+    const { filters: _, ...request } = requestOf(RECORDED.flatMap(wordsOf));
     const { run: finished } = await run({ ...request, workers: [1], rows: 9, families: [all], directory });
     const config = flatten(finished.context.config);
     for (const name of RECORDED.filter((each) => each !== 'engines')) {
@@ -253,7 +255,7 @@ test('a variable of a family that is not measured changes nothing, a flag names 
   const kv = planRun(families, requestOf(['--family', 'kv'], environment));
   expect(kv.config.engines).toEqual({ redis: 'redis://here' });
   expect(() => planRun(families, requestOf(['--family', 'kv', '--mysql-url', 'mysql://x']))).toThrow(
-    '--mysql-url is an option of measurements, sql, of which none is measured here',
+    '--mysql-url is an option of measurements, sql, query, of which none is measured here',
   );
 });
 

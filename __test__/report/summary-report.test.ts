@@ -33,12 +33,12 @@ test('one line a workload', () => {
 
     - insert.bulk on embedded: take RowInserter.addColumns (32.1 M rows/s), 1.4× (1.3–1.4) RowInserter.addRow. Rust:
       equivalent, 1.01× (0.97–1.04).
-    - query.aggregation on embedded: @duckdb/node-api columns (native) (30.3 queries/s) or executeQueryColumnar (30.3
-      queries/s), which are equally fast, at 1.00× (0.96–1.04).
+    - query.aggregation on embedded: equivalent: @duckdb/node-api columns (30.3 queries/s) or the addon's
+      executeQueryColumnar, 1.00× (0.96–1.04).
     - query.full_scan on memory: the only way from Node: executeQueryColumnar (83.3 M rows/s). Rust: faster, 2.0× (1.9–2.1).
     - query.full_scan on apache-arrow: the only way from Node: apache-arrow column loop (200 M rows/s); the addon's
-      executeQueryColumnar on memory: no verdict, since one of the two is too short to measure, 0.42× (0.40–0.43). Rust on
-      memory: no verdict, since one of the two is too short to measure, 0.83× (0.80–0.86).
+      executeQueryColumnar on memory: no verdict (too short), 0.42× (0.40–0.43). Rust on memory: no verdict (too short),
+      0.83× (0.80–0.86).
     - mget on redis, 4 connections, in batches: the only way from Node: client.mget, batch 110 (2.20 M/s).
 
     Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster. CPU factor: the CPU time of the Node
@@ -73,15 +73,13 @@ test('a narrow terminal gets the rates before the factors', () => {
 
     - insert.bulk on embedded: take RowInserter.addColumns (32.1 M rows/s), 1.4×
       (1.3–1.4) RowInserter.addRow. Rust: equivalent, 1.01× (0.97–1.04).
-    - query.aggregation on embedded: @duckdb/node-api columns (native) (30.3
-      queries/s) or executeQueryColumnar (30.3 queries/s), which are equally fast,
-      at 1.00× (0.96–1.04).
+    - query.aggregation on embedded: equivalent: @duckdb/node-api columns (30.3
+      queries/s) or the addon's executeQueryColumnar, 1.00× (0.96–1.04).
     - query.full_scan on memory: the only way from Node: executeQueryColumnar (83.3
       M rows/s). Rust: faster, 2.0× (1.9–2.1).
     - query.full_scan on apache-arrow: the only way from Node: apache-arrow column
-      loop (200 M rows/s); the addon's executeQueryColumnar on memory: no verdict,
-      since one of the two is too short to measure, 0.42× (0.40–0.43). Rust on
-      memory: no verdict, since one of the two is too short to measure, 0.83×
+      loop (200 M rows/s); the addon's executeQueryColumnar on memory: no verdict
+      (too short), 0.42× (0.40–0.43). Rust on memory: no verdict (too short), 0.83×
       (0.80–0.86).
     - mget on redis, 4 connections, in batches: the only way from Node: client.mget,
       batch 110 (2.20 M/s).

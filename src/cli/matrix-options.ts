@@ -35,5 +35,7 @@ export function requestFrom(rowsArgument: number | undefined, flags: Flags, env?
     }
   }
   const fallbacks = nest(givenByVariables(ALL_OPTIONS, env));
-  return { ...nest(given), rows: rowsArgument ?? rows, fallbacks };
+  // A query of the user's own is a family of its own.
+  const query = given['sql'] === undefined ? {} : { 'filters.family': ['query'] };
+  return { ...nest({ ...query, ...given }), rows: rowsArgument ?? rows, fallbacks };
 }

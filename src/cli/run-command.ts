@@ -60,7 +60,7 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
       const { rows, files: named } = wordsOf(words);
       const { directory, resume } = whereTo(options);
       const files = resume ? await filesToResume(directory!, named) : named;
-      const request = withQuery(requestFrom(rows, options));
+      const request = requestFrom(rows, options);
       const families = await familiesOf(files, services);
       const { result, exitCode } = await measure(
         {
@@ -79,12 +79,6 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
       if (nothing !== undefined) process.stderr.write(`error: ${nothing}\n`);
       finish(exitCode ?? (nothing !== undefined || hasFailures(result) ? EXIT_FAILED : EXIT_OK));
     });
-}
-
-/** A query of the user's own is a family of its own. */
-function withQuery(request: RunRequest): RunRequest {
-  if (request.sql === undefined) return request;
-  return { ...request, filters: { ...request.filters, family: ['query'] } };
 }
 
 function whereTo({ out, resume }: RunCommandOptions): { directory: string | undefined; resume: boolean } {
