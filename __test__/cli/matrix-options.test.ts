@@ -227,12 +227,12 @@ describe('run.json', () => {
 
     // A quick run plans the full one, too, to say what that takes.
     const planned = seen.find((text) => text.includes('"quick":true'));
-    const { apiKeys, engines: uris, restUrl2, ...others } = request;
+    const { apiKeys, engines: uris, restUrl2, sql, ...others } = request;
     await expect(run({ ...others, families: [all], directory, resume: true })).rejects.toMatchObject({
       code: 'BB_RESUME_MISMATCH',
       hint: expect.stringMatching(/^Give the (URL|key) of \w+ again\.$/),
     });
-    await run({ apiKeys, engines: uris, restUrl2, families: [all], directory, resume: true });
+    await run({ apiKeys, engines: uris, restUrl2, sql, families: [all], directory, resume: true });
     const [before, after] = [planned, seen.at(-1)].map((text) => JSON.parse(text!) as object);
     expect(after).toEqual(before);
   });
