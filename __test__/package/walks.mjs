@@ -74,7 +74,7 @@ export const WALKS = [
         need: 'redis',
         packages: ['ioredis'],
         copies: { 'my-client.mjs': 'kv-client.mjs' },
-        answer: /^- my-client\b.*×/m,
+        answer: /^- get, .*: my-client: .*×/m,
       },
     ],
   },
