@@ -127,7 +127,7 @@ describe('the plan of the family', () => {
       expect([lane, sync!.askedBy, async!.askedBy]).toEqual([lane, undefined, undefined]);
       expect([lane, async!.isQuick]).toEqual([lane, undefined]);
     }
-    expect(find('insert.bulk/columns/rust/embedded/async/w2').askedBy).toBeUndefined();
+    expect(find('insert.bulk/columns/rust/embedded/async/w2').askedBy).toEqual(['workers']);
     expect(find('insert.bulk/row/rust/embedded/async/w2').askedBy).toEqual(['workers']);
     expect(find('query.full_scan/columnar/rust/embedded/sync/w1').isQuick).toBe(true);
     const ofNode = planned.filter(({ cell, askedBy }) => cell.side !== 'rust' && askedBy?.includes('all'));
