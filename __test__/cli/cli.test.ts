@@ -99,7 +99,9 @@ describe('run', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^Cells: 4 measured, 1 skipped\.\n/);
     expect(stdout.match(/^sum\.\w+ +\S+ [KMG]\/s(?: \(too short\))? +—/gm)).toHaveLength(2);
-    expect(stdout.match(/^- sum\.\w+ on \w+: (?:no difference shown:|no verdict \([a-z ]+\):|equivalent:|take) \w+ loop/gm)).toHaveLength(2);
+    expect(
+      stdout.match(/^- sum\.\w+ on \w+: (?:no difference shown:|no verdict \([a-z ]+\):|equivalent:|take) \w+ loop/gm),
+    ).toHaveLength(2);
     expect(stdout).toMatch(/\nReport: out\/run\.html\n$/);
     expect(stdout).not.toContain('\u001B');
     const lines = stderr.trimEnd().split('\n');
