@@ -1,6 +1,6 @@
 // Packs the package and the binaries of this platform, installs them in an empty project on a machine without Rust, and uses them there as
 // others do. With the addon alone: `import`, `require`, own code, and programs in TypeScript without `@types/node`. With what only measuring
-// needs: `npx boundary-bench` and a server.
+// needs: `npx boundary-bench`, a server, and the walks of new users.
 import { execFileSync, execSync, spawnSync } from 'node:child_process';
 import {
   mkdirSync,

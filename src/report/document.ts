@@ -100,21 +100,21 @@ function terminalBlock(block: Block, most: number, hasColors: boolean): string {
     case 'paragraph':
       return wrapped(plainText(block.text), most);
     case 'list':
-      return block.items.map((item) => wrapped(`- ${plainText(item)}`, most, '  ')).join('\n');
+      return block.items.map((item) => `- ${wrapped(plainText(item), most - 2).replaceAll('\n', '\n  ')}`).join('\n');
     case 'table':
       return terminalTable(block.table, most, hasColors);
   }
 }
 
-/** The text with its words on as many lines as it needs. The later lines begin with `indent`. A longer word keeps its line. */
-export function wrapped(text: string, most: number, indent = ''): string {
+/** The text with its words on as many lines as it needs. A longer word keeps its line. */
+export function wrapped(text: string, most: number): string {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
     const longer = line === '' ? word : `${line} ${word}`;
-    if (line !== '' && line !== '-' && width(longer) > most) {
+    if (line !== '' && width(longer) > most) {
       lines.push(line);
-      line = indent + word;
+      line = word;
     } else {
       line = longer;
     }

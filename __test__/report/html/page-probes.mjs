@@ -70,7 +70,7 @@ export function labelFaults() {
   });
 }
 
-/** In the browser: moves the last text of the first picture onto its first text. */
+/** In the browser: draws a text on the first text of the first picture. */
 export function plantOverlap() {
   const texts = document.querySelectorAll('figure > svg text');
   const svg = texts[0].closest('svg');

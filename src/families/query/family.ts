@@ -10,42 +10,35 @@ import { type Way, workload } from '../own/workload.js';
 import type { Family, FamilyOptions } from '../workload.js';
 import { SERVER_OPTIONS } from '../requests/options.js';
 import { QUERY_OPTIONS, type QueryValues } from './options.js';
-import type { QuerySums } from './sums.js';
-
-/** The query, as the program of Rust takes it. */
-interface Query {
-  readonly kind: 'query';
-  readonly uri: string;
-  readonly sql: string;
-}
-
-/** The clients of the process: they connect when their way is first called. */
-type Readers = typeof import('./readers.js');
-
-type ReadBy = (query: Query) => Promise<QuerySums>;
-
-const readers = (): Promise<Readers> => import('./readers.js');
+import {
+  type Query,
+  type ReadBy,
+  addonColumns,
+  addonCursor,
+  addonObjects,
+  closeAll,
+  duckDbColumns,
+  duckDbObjects,
+  mysqlRows,
+} from './readers.js';
 
 /** The ways of the addon. */
 const NAPI: Readonly<Record<string, ReadBy>> = {
-  'napi, columns': async (query) => (await readers()).addonColumns(query),
-  'napi, cursor': async (query) => (await readers()).addonCursor(query),
-  'napi, objects': async (query) => (await readers()).addonObjects(query),
+  'napi, columns': addonColumns,
+  'napi, cursor': addonCursor,
+  'napi, objects': addonObjects,
 };
 
 /** The ways of other clients, by the engine, with their packages. */
 const JS: Readonly<Record<string, Readonly<Record<string, readonly [packageName: string, read: ReadBy]>>>> = {
   embedded: {
-    'js, @duckdb/node-bindings columns': [
-      '@duckdb/node-bindings',
-      async (query) => (await readers()).duckDbColumns(query),
-    ],
-    'js, @duckdb/node-api objects': ['@duckdb/node-api', async (query) => (await readers()).duckDbObjects(query)],
+    'js, @duckdb/node-bindings columns': ['@duckdb/node-bindings', duckDbColumns],
+    'js, @duckdb/node-api objects': ['@duckdb/node-api', duckDbObjects],
   },
   mysql: {
-    'js, mariadb': ['mariadb', async (query) => (await readers()).mysqlRows(query, 'mariadb')],
-    'js, mysql2': ['mysql2', async (query) => (await readers()).mysqlRows(query, 'mysql2')],
-    'js, mysql2 arrays': ['mysql2', async (query) => (await readers()).mysqlRows(query, 'mysql2', 'arrays')],
+    'js, mariadb': ['mariadb', mysqlRows('mariadb')],
+    'js, mysql2': ['mysql2', mysqlRows('mysql2')],
+    'js, mysql2 arrays': ['mysql2', mysqlRows('mysql2', 'arrays')],
   },
 };
 
@@ -77,7 +70,7 @@ function workOf({ sql, engines }: FamilyOptions & Partial<QueryValues>): Family 
   return workload<Query>('query', {
     input: () => query,
     ways,
-    teardown: async () => (await readers()).closeAll(),
+    teardown: closeAll,
   });
 }
 

@@ -5,19 +5,25 @@ import { type Connection, connect } from '../../library/engine/connection.js';
 import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import type { Column } from '../../library/engine/table-definition.js';
 import { sumFloat64, sumInt32, sumInt64 } from '../measurements/checksum.js';
+import { SQL_CLIENTS } from '../sql/clients.js';
 import { type QuerySums, rowSummer, sumColumn, summedAs, sumsOf } from './sums.js';
 
-interface Query {
+/** The query, as the program of Rust takes it, too. */
+export interface Query {
+  readonly kind: 'query';
   readonly uri: string;
   readonly sql: string;
 }
+
+/** Reads all of the result. */
+export type ReadBy = (query: Query) => Promise<QuerySums>;
 
 /** The open clients by their names. `closing` has the ways to close them. */
 const opened = new Map<string, Promise<unknown>>();
 const closing: (() => unknown)[] = [];
 
 /** The result of `open`, which is called once for each name. */
-function once<T>(name: string, open: () => Promise<T>, close: (value: T) => unknown): Promise<T> {
+function once<T>(name: string, open: () => Promise<T>, close: (value: T) => unknown = () => {}): Promise<T> {
   let promise = opened.get(name) as Promise<T> | undefined;
   if (promise === undefined) {
     promise = open().then((value) => {
@@ -47,27 +53,21 @@ const addon = ({ uri }: Query): Promise<Connection> =>
  * a statement that changes something, before another client runs it.
  */
 const columnsOf = (query: Query): Promise<readonly Column[]> =>
-  once(
-    'columns',
-    async () => {
-      const stream = (await addon(query)).executeQueryColumnar(query.sql);
-      const columns = await stream.columns();
-      for await (const chunk of stream) chunk.release();
-      return columns;
-    },
-    () => {},
-  );
+  once('columns', async () => {
+    const stream = (await addon(query)).executeQueryColumnar(query.sql);
+    const columns = await stream.columns();
+    for await (const chunk of stream) chunk.release();
+    return columns;
+  });
 
-/** Sums rows, as objects or as arrays. */
-async function sumRows(query: Query, rows: Iterable<unknown>, areArrays = false): Promise<QuerySums> {
+/** Sums the rows that a client reads, as objects or as arrays. */
+async function sumRows(query: Query, read: () => Promise<Iterable<unknown>>, areArrays = false): Promise<QuerySums> {
   const columns = await columnsOf(query);
   const sums = new Float64Array(columns.length);
-  return sumsOf(rowSummer(columns, areArrays)(rows, sums), [...sums]);
+  return sumsOf(rowSummer(columns, areArrays)(await read(), sums), sums);
 }
 
-export async function addonObjects(query: Query): Promise<QuerySums> {
-  return sumRows(query, await (await addon(query)).executeQuery(query.sql));
-}
+export const addonObjects: ReadBy = (query) => sumRows(query, async () => (await addon(query)).executeQuery(query.sql));
 
 export async function addonCursor(query: Query): Promise<QuerySums> {
   const columns = await columnsOf(query);
@@ -78,7 +78,7 @@ export async function addonCursor(query: Query): Promise<QuerySums> {
     rows += add(chunk.rows(), sums);
     chunk.release();
   }
-  return sumsOf(rows, [...sums]);
+  return sumsOf(rows, sums);
 }
 
 export async function addonColumns(query: Query): Promise<QuerySums> {
@@ -112,20 +112,20 @@ function sumNumbers(values: ArrayLike<unknown>): number {
 /** The path of a file of DuckDB, and its settings. */
 function duckDbPlace({ uri }: Query): readonly [path: string, settings: Readonly<Record<string, string>>] {
   const [path = '', settings = ''] = uri.slice('embedded:'.length).split('?');
-  return [path === '' ? ':memory:' : path, Object.fromEntries(new URLSearchParams(settings))];
+  return [path === '' ? ':memory:' : decodeURIComponent(path), Object.fromEntries(new URLSearchParams(settings))];
 }
 
 const duckDb = (name: string, open: () => Promise<DuckDbClient<never>>): Promise<DuckDbClient<never>> =>
   once(name, open, (client) => client.close());
 
-export async function duckDbObjects(query: Query): Promise<QuerySums> {
-  await columnsOf(query);
-  const client = await duckDb('node-api', async () => {
-    const { DuckDbNodeApi } = await import('../../clients/duckdb-node-api.js');
-    return (await DuckDbNodeApi.open(...duckDbPlace(query))) as DuckDbClient<never>;
+export const duckDbObjects: ReadBy = (query) =>
+  sumRows(query, async () => {
+    const client = await duckDb('node-api', async () => {
+      const { DuckDbNodeApi } = await import('../../clients/duckdb-node-api.js');
+      return (await DuckDbNodeApi.open(...duckDbPlace(query))) as DuckDbClient<never>;
+    });
+    return client.objects(query.sql);
   });
-  return sumRows(query, await client.objects(query.sql));
-}
 
 export async function duckDbColumns(query: Query): Promise<QuerySums> {
   const columns = await columnsOf(query);
@@ -145,19 +145,19 @@ export async function duckDbColumns(query: Query): Promise<QuerySums> {
   return sumsOf(rows, sums);
 }
 
-export async function mysqlRows(query: Query, client: 'mysql2' | 'mariadb', setting?: string): Promise<QuerySums> {
-  await columnsOf(query);
-  const connection = await once<JsSqlConnection>(
-    `${client} ${setting}`,
-    async () => {
-      const { [client]: library } = (await (client === 'mysql2'
-        ? import('../../clients/mysql2.js')
-        : import('../../clients/mariadb.js'))) as typeof import('../../clients/mysql2.js') &
-        typeof import('../../clients/mariadb.js');
-      return library.connect(query.uri, setting);
-    },
-    (open) => open.close(),
-  );
-  const { rows = [] } = await connection.request({ sql: query.sql, parameters: undefined });
-  return sumRows(query, rows, setting === 'arrays');
-}
+/** The way of another client of the MySQL protocol, with a setting of it. */
+export const mysqlRows =
+  (client: string, setting?: string): ReadBy =>
+  (query) =>
+    sumRows(
+      query,
+      async () => {
+        const connection = await once<JsSqlConnection>(
+          `${client} ${setting}`,
+          async () => (await SQL_CLIENTS.of({ client })).connect(query.uri, setting),
+          (open) => open.close(),
+        );
+        return (await connection.request({ sql: query.sql, parameters: undefined })).rows ?? [];
+      },
+      setting === 'arrays',
+    );

@@ -33,8 +33,8 @@ export function summedAs({ type }: Pick<Column, 'type'>): Summed {
   return SUMMED[type.kind];
 }
 
-export function sumsOf(rows: number, sums: readonly number[]): QuerySums {
-  return { rows, sums: Object.fromEntries(sums.map((sum, position) => [position, sum])) };
+export function sumsOf(rows: number, sums: Iterable<number>): QuerySums {
+  return { rows, sums: Object.fromEntries([...sums].map((sum, position) => [position, sum])) };
 }
 
 const ADDED: Readonly<Record<Summed, string>> = { number: 'Number(value)', text: 'value.length', count: '1' };

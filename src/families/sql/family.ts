@@ -1,5 +1,3 @@
-import type { JsSqlClient } from '../../clients/js-sql-client.js';
-import { JsClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { CLIENT_OPTIONS } from '../requests/options.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
@@ -7,17 +5,13 @@ import { openRequestCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import type { OpenCell } from '../workload.js';
 import { checkAnswer } from './answer-check.js';
+import { SQL_CLIENTS } from './clients.js';
 import { SqlSums } from './data.js';
 import { SQL_MATRIX } from './matrix.js';
 import { SqlPlan } from './plan.js';
 import { openNapiRequester, requester, type SqlRequester, type SqlShared } from './requesters.js';
 import { openSqlServer, reachSqlServer, type SqlServer, whyUnserved } from './server.js';
 import { SqlTable } from './table.js';
-
-const CLIENTS = new JsClients<JsSqlClient>('sql', {
-  mysql2: { packageName: 'mysql2', load: async () => (await import('../../clients/mysql2.js')).mysql2 },
-  mariadb: { packageName: 'mariadb', load: async () => (await import('../../clients/mariadb.js')).mariadb },
-});
 
 /** Small requests over the MySQL wire: statements on one table, and transactions as sysbench defines them. */
 export const sqlFamily = defineRequestFamily({
@@ -32,9 +26,9 @@ export const sqlFamily = defineRequestFamily({
   nativeOptions: (_planned, server) => ({ emptying: (server as SqlServer).dialect.emptying }),
   expected: (planned) => new SqlPlan(planned).expected().checksum(),
   openCell,
-  packagesOf: CLIENTS.packagesOf,
+  packagesOf: SQL_CLIENTS.packagesOf,
   options: CLIENT_OPTIONS,
-  versions: CLIENTS.versions,
+  versions: SQL_CLIENTS.versions,
 });
 
 async function openCell(planned: PlannedRequests, target: TargetServer): Promise<OpenCell> {
@@ -70,5 +64,5 @@ async function openCell(planned: PlannedRequests, target: TargetServer): Promise
 async function openRequester(work: SqlShared, { url, dialect }: SqlServer): Promise<SqlRequester> {
   const { cell, clientModule, setting } = work.planned;
   if (cell.side === 'napi' && clientModule === undefined) return openNapiRequester(work, url);
-  return requester(work, await (await CLIENTS.of(work.planned)).connect(url, setting, dialect.typesIntegers));
+  return requester(work, await (await SQL_CLIENTS.of(work.planned)).connect(url, setting, dialect.typesIntegers));
 }

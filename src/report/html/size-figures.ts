@@ -27,11 +27,11 @@ function sizeFigure(canvas: Canvas, work: SizedWork): Figure[] {
     const points = way
       .map((record): LinePoint => {
         const interval = intervalOf(record);
-        const text = `${formatDuration(1 / rateOf(record))} per ${oneUnitOf(record)}`;
+        const seconds = 1 / rateOf(record);
         return {
           x: record.size!,
-          y: 1 / rateOf(record),
-          title: titleOf(record, '').replace('\n', `\n${text}\n`),
+          y: seconds,
+          title: `${titleOf(record, '')}\n${formatDuration(seconds)} per ${oneUnitOf(record)}`,
           isHollow: record.noVerdict !== undefined,
           ...(interval === undefined ? {} : { interval }),
         };

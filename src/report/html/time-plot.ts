@@ -59,9 +59,7 @@ export function timePlot(
 ): Markup {
   const { Plot } = canvas;
   const bars = records.map((record, index) => {
-    const segments = segmentsOf(record, index);
-    const gc = collectingOf(record, segments);
-    const elapsed = record.summary.medianSeconds / itemsOf(record);
+    const { segments, gc, elapsed, end } = extentOf(record, index);
     const share = shareOf(record);
     const title = [
       record.id,
@@ -70,11 +68,10 @@ export function timePlot(
       ...(gc.until > gc.from ? [`collecting garbage: ${formatDuration(gc.until - gc.from)}`] : []),
       ...(share === undefined ? [] : [`crossing and JavaScript, beyond ${share.rust.id}: ${crossingText(share)}`]),
     ].join('\n');
-    return { index, name: nameOf(record), segments, elapsed, share, title, gc };
+    return { index, name: nameOf(record), segments, elapsed, end, share, title, gc };
   });
-  const ends = records.map(endOf);
-  const most = scaleEnd(ends);
-  const longer = bars.filter((_, index) => ends[index]! > most);
+  const most = scaleEnd(bars.map(({ end }) => end));
+  const longer = bars.filter(({ end }) => end > most);
   // Bars beyond the scale end there.
   const cut =
     <Item>(of: (item: Item) => number) =>
@@ -162,15 +159,16 @@ function scaleEnd(ends: readonly number[]): number {
 
 /** Whether a bar of these cells is longer than their scale. */
 export function hasCutBars(records: readonly CompletedRecord[]): boolean {
-  const ends = records.map(endOf);
-  return ends.some((end) => end > scaleEnd(ends));
+  const ends = records.map((record) => extentOf(record, 0).end);
+  return Math.max(...ends) > scaleEnd(ends);
 }
 
-/** The end of all that the bar of a cell shows, in seconds per row. */
-function endOf(record: CompletedRecord): number {
-  const segments = segmentsOf(record, 0);
+/** All that the bar of a cell shows, and its end, in seconds per row. */
+function extentOf(record: CompletedRecord, index: number) {
+  const segments = segmentsOf(record, index);
+  const gc = collectingOf(record, segments);
   const elapsed = record.summary.medianSeconds / itemsOf(record);
-  return Math.max(elapsed, segments.at(-1)?.until ?? 0, collectingOf(record, segments).until);
+  return { segments, gc, elapsed, end: Math.max(elapsed, segments.at(-1)?.until ?? 0, gc.until) };
 }
 
 /** The time of collecting garbage, from the begin of the part of JavaScript's thread. */
