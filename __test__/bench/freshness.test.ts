@@ -41,6 +41,9 @@ test.skipIf(lacks('git'))('a change of the runner makes a run stale, and a chang
   expect(known('kv', { commit: second }, { commit: third, kinds: ['sql', 'kv'] })).toEqual({ changed: [] });
   expect(known('codec', { commit: second }, { commit: third, kinds: ['sql', 'kv'] })).toEqual({ changed });
   expect(changedSince('0'.repeat(40), { root })).toEqual({ changed: ['the history, which has no commit 00000000'] });
+  // The commit is here, and would not be in a clone of this branch.
+  git('reset', '-q', '--hard', third);
+  expect(changedSince(second, { root })).toHaveProperty('changed.length', 1);
 });
 
 describe('the runs that pages show', () => {

@@ -20,7 +20,8 @@ const HARMLESS = JSON.parse(readFileSync(join(import.meta.dirname, 'harmless-cha
 export function changedSince(commit, { kind, root = ROOT, harmless = HARMLESS } = {}) {
   const git = (...words) => spawnSync('git', ['-C', root, ...words], { encoding: 'utf8' });
   if (git('rev-parse', '--git-dir').status !== 0) return { unknown: 'this is no clone of the repository' };
-  if (git('cat-file', '-e', `${commit}^{commit}`).status !== 0) {
+  // A commit of another clone that was only fetched is missing in the next clone.
+  if (git('merge-base', '--is-ancestor', commit, 'HEAD').status !== 0) {
     const isShallow = git('rev-parse', '--is-shallow-repository').stdout.trim() === 'true';
     return isShallow
       ? { unknown: 'the clone is shallow; git fetch --unshallow gets its history' }
