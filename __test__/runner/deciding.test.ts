@@ -142,14 +142,14 @@ describe('the flavors of a lane of Rust', () => {
       },
     ]);
 
-  it('get no other process if their first one was slower than another first one in each block', () => {
-    const entries = [entry(flavor('sync'), [1.2, 1.2, 1.3]), entry(flavor('async'), [1, 1, 1])];
+  it('get no other process if their first one was slower than another first one in most blocks', () => {
+    const entries = [entry(flavor('sync'), [1.2, 0.9, 1.01]), entry(flavor('async'), [1, 1, 1])];
     expect(idsOf(losersOf(entries, deciding))).toEqual(['rows/sync']);
     expect(losersOf(entries, { forks: 5 })).toEqual([]);
   });
 
   it.each([
-    ['close', [entry(flavor('sync'), [1.2, 1.1, 1.2]), entry(flavor('async'), [1, 1, 1])]],
+    ['equal', [entry(flavor('sync'), [1, 1]), entry(flavor('async'), [1, 1])]],
     ['measured once', [entry(flavor('sync'), [2]), entry(flavor('async'), [1])]],
     ['of two lanes', [entry(flavor('sync'), [2, 2]), entry(flavor('sync', 'columns'), [1, 1])]],
     ['measured further', [entryOf(flavor('sync'), [2, 2]), entryOf(flavor('async'), [1, 1])]],

@@ -6,6 +6,7 @@ import type { PlannedCell } from '../families/workload.js';
 import type { ForkRecord } from '../records/run-log.js';
 import { LOOKS, nextLook } from '../stats/looks.js';
 import { typicalSeconds } from '../stats/median-polish.js';
+import { median } from '../stats/quantile.js';
 import { rateOf, ratesOf } from '../stats/summary.js';
 import { completedRecord } from './cell-record.js';
 import { type ForkPolicy, forksOf, isSlow } from './sampling.js';
@@ -184,14 +185,13 @@ function undecidedIn(entries: readonly Entry[], { comparing }: Deciding): Decide
   );
 }
 
-/** How much slower a flavor is in each block of its first process than another one of its lane that gets no other process. */
-const CLEARLY = 1.15;
-/** The fewest blocks that show it. */
+/** The fewest blocks that show which of two flavors is faster. */
 const FEWEST_BLOCKS = 2;
 
 /**
- * The cells of Rust that lost by their first process, clearly, to another flavor of their lane. Node's lanes are compared with the
- * fastest flavor, and these cells are not the fastest. Only for a run that decides by itself how often cells are measured.
+ * The cells of Rust that were slower in their first process than another flavor of their lane, by the median of the ratios of their
+ * blocks. Node's lanes are compared with the fastest flavor, and of equal ones any will do. Only for a run that decides by itself how
+ * often cells are measured.
  */
 export function losersOf(entries: readonly Entry[], policy: Pick<Deciding, 'forks'>): Entry[] {
   if (policy.forks !== undefined) return [];
@@ -213,5 +213,5 @@ function isBeatenBy({ samples }: ForkRecord, other: ForkRecord): boolean {
     const others = block === undefined ? undefined : inBlock.get(block);
     return others === undefined ? [] : [seconds / others];
   });
-  return ratios.length >= FEWEST_BLOCKS && ratios.every((ratio) => ratio > CLEARLY);
+  return ratios.length >= FEWEST_BLOCKS && median(ratios) > 1;
 }

@@ -178,7 +178,7 @@ async function closeFamily({ emit }: Session, family: Family, open: OpenFamily):
 }
 
 /** The time budgets of a process that the cells take together which decide what is close, in blocks of their own. */
-const CLOSE_BUDGETS = 30;
+const CLOSE_BUDGETS = 20;
 /** The fewest of these blocks of a run that is not quick. */
 const FEWEST_CLOSE_BLOCKS = 4;
 
