@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { kvFamily } from '../../src/families/kv/family.js';
 import { measurementsFamily } from '../../src/families/measurements/family.js';
 import { restFamily } from '../../src/families/rest/family.js';
+import { userClientVersion } from '../../src/families/user-client.js';
 import type { Family, PlannedCell } from '../../src/families/workload.js';
 import type { Run, RunRecord } from '../../src/records/record.js';
 import type { RunRequest } from '../../src/runner/run-config.js';
@@ -51,6 +52,14 @@ async function measureOwn(family: Family, options: Partial<RunRequest>): Promise
 
 const outcomes = (records: readonly RunRecord[]): string[] =>
   records.map(({ id, outcome }) => `${id} ${outcome}`).toSorted();
+
+it('a client has the version of the package that its file is in', () => {
+  const at = join(folder, 'driver', 'bench');
+  mkdirSync(at, { recursive: true });
+  writeFileSync(join(folder, 'driver', 'package.json'), '{ "version": "1.2.0" }');
+  writeFileSync(join(at, 'package.json'), '{ "type": "module" }');
+  expect(userClientVersion({ name: 'mine', file: join(at, 'mine.mjs') })).toEqual({ mine: '1.2.0' });
+});
 
 it('an engine with a method that no lane calls is refused: its name may be misspelt', async () => {
   const misspelt = join(folder, 'misspelt-client.mjs');

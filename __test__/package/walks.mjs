@@ -74,7 +74,7 @@ export const WALKS = [
         need: 'redis',
         packages: ['ioredis'],
         copies: { 'my-client.mjs': 'kv-client.mjs' },
-        answer: /^- get, .*: my-client: .*×/m,
+        answer: /^- get, .*: my-client(?: \S+)?: .*×/m,
       },
     ],
   },

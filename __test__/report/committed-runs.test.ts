@@ -35,6 +35,18 @@ function itemsIn(text: string): string[] {
     .map((line) => line.replaceAll('<!-- -->', '').replaceAll(/\\(.)/g, '$1'));
 }
 
+test('advice is short: 25 words, without intervals and what is in parentheses', () => {
+  const long = RUNS.flatMap(([name, run]) =>
+    adviceOf(run).flatMap(({ lines }) =>
+      lines.flatMap((line) => {
+        const words = line.replaceAll(/ \([^)]*\)/g, '').split(/\s+/).length;
+        return words > 25 ? [`${name}: ${words}: ${line}`] : [];
+      }),
+    ),
+  );
+  expect(long).toEqual([]);
+});
+
 test('the same advice, word for word, in the terminal, run.md and run.html of all committed runs', () => {
   let compared = 0;
   for (const [name, run] of RUNS) {

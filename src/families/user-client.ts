@@ -1,6 +1,6 @@
 /** Clients of the user's, which the option `--client` puts next to ours. */
-import { existsSync } from 'node:fs';
-import { basename } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import { BoundaryError } from '../errors.js';
@@ -35,6 +35,18 @@ export function userClientOf(given: string, ours: Iterable<string | undefined>):
 export function requireClientFile(given: string): void {
   const file = clientFile(given);
   if (!existsSync(file)) throw new BoundaryError('BB_USAGE', `--client ${file}: there is no such file`);
+}
+
+/** The version of the package that has the file of a client, by name for the versions of a run. None if it is in no package with one. */
+export function userClientVersion({ name, file }: Pick<UserClient, 'name' | 'file'>): Readonly<Record<string, string>> {
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    const manifest = join(folder, 'package.json');
+    if (existsSync(manifest)) {
+      const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version?: unknown };
+      if (typeof version === 'string') return { [name]: version };
+    }
+    if (folder === dirname(folder)) return {};
+  }
 }
 
 /** Imports the client of a family. Throws `BB_CLIENT` if the module can't be loaded or exports none. */

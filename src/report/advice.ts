@@ -92,7 +92,7 @@ function subjectOf(cell: CompletedRecord): string {
   const { workload, engine, transport, rate } = cell;
   const place = `${isCall(cell) ? '' : ` on ${engine}`}${transport === undefined ? '' : ` (${transport})`}`;
   const asked = rate === undefined ? [] : [`${formatShortRate(rate)} asked for`];
-  return [workload + place, ...loadParts(cell), ...asked].join(', ');
+  return [workload + place, ...loadParts({ ...cell, batch: undefined }), ...asked].join(', ') + batchText(cell);
 }
 
 /** A way from Node, with those that it was compared with: the best of the other side, and a way of its own side that is as close. */
@@ -182,9 +182,9 @@ function isStay(record: CompletedRecord): boolean {
   return !isCall(record) && isJavaScriptClient(record);
 }
 
-/** The name of a way, with its rate as in the tables. */
+/** The name of the best way, whose batch the subject has, with its rate as in the tables. */
 function named(record: CompletedRecord): string {
-  return `${shortName(record)} (${isRequestWork(record) ? formatShortRate(rateOf(record)) : formatCountedRate(record.summary)})`;
+  return `${shortVariantOf(record)} (${isRequestWork(record) ? formatShortRate(rateOf(record)) : formatCountedRate(record.summary)})`;
 }
 
 /** The name without its side, since the sentence contains the side. The tables say which clients are native. */
@@ -194,6 +194,8 @@ function shortName(record: CompletedRecord): string {
 
 /** The name of a way beside the best one, without the batch that both have. */
 function rivalName(record: CompletedRecord, best: CompletedRecord): string {
+  const isSameWay = record.variant === best.variant && record.side === best.side && record.batch !== best.batch;
+  if (isSameWay) return batchText(record).slice(', '.length);
   const name = record.batch === best.batch ? shortVariantOf(record) : shortName(record);
   return record.side === 'napi' && best.side === 'js' && !isCall(record) ? `the addon's ${name}` : name;
 }
@@ -206,7 +208,7 @@ function openText(subject: string, judged: Judged): string {
 /** The verdict in words, with the reason if more processes would not change it. */
 function openWord({ verdict, noVerdict }: Judged): string {
   if (noVerdict !== undefined) return `no verdict${noVerdictMark(noVerdict)}`;
-  return verdict === 'server-bound' ? 'the server was the limit' : 'no difference shown';
+  return verdict === 'server-bound' ? verdict : 'no difference shown';
 }
 
 /** For an engine that no native code of ours ran on: the addon on the engine on which its Rust counterpart ran. */
@@ -224,9 +226,9 @@ function addonElsewhere(
   );
   const sides = addonOverJavaScript([best, ...largestOfEach(elsewhere)], judge);
   if (sides === undefined) return undefined;
-  const addon = `the addon's ${shortName(sides.addon)} on ${rust.engine}`;
+  const addon = `the addon on ${rust.engine}`;
   if (isOpen(sides.judged)) return openText(addon, sides.judged) + byCpuTime(sides.judged.cpu, margin);
-  return `${addon} is ${formatFactorInterval(sides.judged)} that`;
+  return `${addon}: ${formatFactorInterval(sides.judged)}`;
 }
 
 /** For work that the server can do: the factor by which that beats pulling the rows. */
@@ -261,12 +263,12 @@ function rustBeside(run: Run, best: CompletedRecord, node: readonly CompletedRec
 
 /** Rust compared with the recommended cell, or with the other cell that the run compares with Rust. */
 function rustInstead({ comparison, rust, node }: Pair, taken: Taken): string {
-  const subject = `Rust${rust.engine === node.engine ? '' : ` on ${rust.engine}`}`;
+  const subject = rust.engine === node.engine ? 'Rust' : `Rust on ${rust.engine}`;
   const factor = formatFactorInterval(comparison);
   // A way that is named as level with the best one is not named again.
   const level = taken.rivals.filter(({ judged }) => !isDecided(judged)).map(({ record }) => record);
   const isNamed = [taken.best, ...level].some(({ id }) => id === node.id);
-  const than = isNamed ? '' : ` ${shortName(node)}`;
+  const than = isNamed ? '' : ` ${rivalName(node, taken.best)}`;
   switch (comparison.verdict) {
     case 'equivalent':
       return `${subject}: equivalent, ${factor}${than}`;
@@ -275,8 +277,9 @@ function rustInstead({ comparison, rust, node }: Pair, taken: Taken): string {
     case 'faster':
       return `${subject}: faster, ${factor}${than}${cpuClause(comparison)}`;
     case 'inconclusive':
-    case 'server-bound':
       return openText(subject, comparison) + than;
+    case 'server-bound':
+      return `${subject}: server-bound`;
   }
 }
 

@@ -10,7 +10,7 @@ import { batchText, variantOf } from './labels.js';
 import { workloadText } from './workload-answers.js';
 
 /**
- * `get, 32 connections: my-client: 2.0× ioredis, 1.3× @redis/client, 0.60× KvClient`, one line per contest. A factor without a verdict has
+ * `get, 32 connections: my-client 1.2.0: 2.0× ioredis, 1.3× @redis/client, 0.60× KvClient`, one line per contest. A factor without a verdict has
  * a question mark. None in a run without `--client`.
  */
 export function clientHeadlines(run: Run): string[] {
@@ -19,6 +19,7 @@ export function clientHeadlines(run: Run): string[] {
   const name = clientName(given);
   const completed = completedOf(run.records);
   const judge = judgeOf(run);
+  const subject = [name, run.context.versions[name] ?? []].flat().join(' ');
   return completed.flatMap((own) => {
     if (own.variant !== name) return [];
     const factors = completed
@@ -31,7 +32,7 @@ export function clientHeadlines(run: Run): string[] {
       })
       .toSorted((a, b) => b.ratio - a.ratio);
     if (factors.length === 0) return [];
-    return `${workloadText(own)}${batchText(own)}: ${name}: ${factors.map(({ text }) => text).join(', ')}`;
+    return `${workloadText(own)}${batchText(own)}: ${subject}: ${factors.map(({ text }) => text).join(', ')}`;
   });
 }
 

@@ -10,7 +10,7 @@ import type {
   TableDriverConnection,
   TableInserter,
 } from '../../clients/js-table-driver.js';
-import { loadUserClient } from '../user-client.js';
+import { loadUserClient, userClientVersion } from '../user-client.js';
 import { ColumnSums, type ColumnValues } from './checksum.js';
 import { DRIVER_LANES } from './driver-lanes.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
@@ -41,7 +41,11 @@ export async function driverPlace(file: string, name: string): Promise<CellOpene
   const driver = await loadUserClient<TableDriver>(FAMILY_NAME, file);
   const connection = await driver.connect();
   requireMethods(connection, name);
-  return tablePlace({}, driverTables(connection, name), async () => void (await connection.close()));
+  return tablePlace(
+    userClientVersion({ name, file }),
+    driverTables(connection, name),
+    async () => void (await connection.close()),
+  );
 }
 
 /** Throws `BB_CLIENT` for a method that no lane calls: its lane would be skipped if its name were misspelt. */

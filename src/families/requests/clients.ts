@@ -1,5 +1,5 @@
 import { optionalVersion } from '../../clients/optional-package.js';
-import { loadUserClient } from '../user-client.js';
+import { loadUserClient, userClientVersion } from '../user-client.js';
 import type { PlannedRequests, RequestLane } from './grid.js';
 
 /** A client that is compared. */
@@ -31,9 +31,13 @@ export class JsClients<Client extends { readonly connect: unknown }> {
 
   /** The versions of the clients that the cells use, by their names. */
   readonly versions = (cells: readonly PlannedRequests[]): Readonly<Record<string, string>> => {
-    const ours = cells.filter(({ cell, clientModule }) => cell.side === 'js' && clientModule === undefined);
-    const names = new Set(ours.flatMap(({ client }) => client ?? []));
-    return Object.fromEntries([...names].map((name) => [name, optionalVersion(this.#entry(name).packageName)]));
+    const used = cells.map(({ cell, client, clientModule }) => {
+      if (clientModule !== undefined) return userClientVersion({ name: client!, file: clientModule });
+      return cell.side === 'js' && client !== undefined
+        ? { [client]: optionalVersion(this.#entry(client).packageName) }
+        : {};
+    });
+    return Object.assign({}, ...used) as Record<string, string>;
   };
 
   #entry(name: string | undefined): ClientEntry<Client> {
