@@ -3,14 +3,6 @@
 type Buffer = typeof globalThis extends { Buffer: { alloc(size: number): infer Known extends Uint8Array } } ? Known : Uint8Array
 
 /**
- * Which binding artifact the generated loader actually loaded: `'native'` for
- * a native addon, otherwise the `platformArchABI` of the WASI flavor. Every
- * flavor napi-rs can build is listed, because `NAPI_RS_NATIVE_LIBRARY_PATH`
- * can point the loader at a WASI artifact this package does not build itself.
- */
-export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
-
-/**
  * A token that cancels the query or the command that it was given to. Each needs a token of its own: a query that ends cancels
  * its own.
  */

@@ -2,15 +2,12 @@
 // in CommonJS, and declarations for it. A declaration in CommonJS can't name one of an ES module where `module` is `node16`, so each
 // declaration that the entry leads to is there twice.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
 const root = path.join(import.meta.dirname, '..');
 const dist = path.join(root, 'dist');
-
-// The declarations of the raw addon, as declarations of its loader in CommonJS.
-copyFileSync(path.join(root, 'index.d.ts'), path.join(root, 'index.d.cts'));
 
 const compiled = compile();
 const ENTRIES = ['index', 'bench', 'testing/vitest'];

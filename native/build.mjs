@@ -48,17 +48,18 @@ if (process.platform !== 'win32') process.env.CARGO ??= path.join(import.meta.di
 
 const temporary = mkdtempSync(path.join(tmpdir(), 'boundary-bench-build-'));
 try {
-  const inPackage = { outputDir: '.', format: 'commonjs', jsBinding: 'index.cjs', dts: 'index.d.ts' };
-  const apart = (dts) => ({ outputDir: temporary, noJsBinding: true, dts });
-  const built = await buildAddon('addon', isAll ? inPackage : apart('index.d.ts'));
+  const built = await buildAddon('addon');
   const addon = path.join(root, path.basename(built));
-  if (!isAll) replace(built, addon);
+  replace(built, addon);
   /** The path of a file next to the addon, for the same platform: the addon is `boundary-bench.linux-x64-gnu.node`, for example. */
   const beside = (name, extension) =>
     path.join(root, `${path.basename(addon, '.node').replace('boundary-bench', name)}${extension}`);
   const crossing = beside(CROSSING, '.node');
-  replace(await buildAddon('crossing', apart('crossing.d.ts')), crossing);
-  if (isAll) replace(path.join(temporary, 'crossing.d.ts'), path.join(root, 'crossing.d.ts'));
+  replace(await buildAddon('crossing'), crossing);
+  if (isAll) {
+    replace(declarationsOf('addon'), path.join(root, 'index.d.ts'));
+    replace(declarationsOf('crossing'), path.join(root, 'crossing.d.ts'));
+  }
   const [native, server] = [NATIVE, SERVER].map((name) => beside(name, suffix));
   const full = beside(FULL, '.node');
   const binaries = [addon, crossing, native];
@@ -71,7 +72,7 @@ try {
   }
   if (values.publish) {
     renameSync(addon, full);
-    replace(await buildAddon('addon', apart('index.d.ts'), false), addon);
+    replace(await buildAddon('addon', false), addon);
     binaries.push(full);
   }
   if (profile !== undefined) binaries.forEach(splitDebug);
@@ -84,7 +85,7 @@ try {
  *
  * The other addon is not built along: Cargo would compile it once more, since its build script sees that declarations go elsewhere.
  */
-async function buildAddon(folder, output, withAll = isAll) {
+async function buildAddon(folder, withAll = isAll) {
   const packages = [`boundary-bench-${folder}`, 'boundary-bench-program'];
   const { task } = await new NapiCli().build({
     cwd: root,
@@ -94,9 +95,16 @@ async function buildAddon(folder, output, withAll = isAll) {
     ...(withAll && { features: [packages.map((name) => `${name}/all`).join(',')] }),
     platform: true,
     dtsHeader: DECLARATIONS_HEAD,
-    ...output,
+    outputDir: temporary,
+    noJsBinding: true,
+    dts: path.basename(declarationsOf(folder)),
   });
   return (await task).find(({ kind }) => kind === 'node').path;
+}
+
+/** The path of the declarations of the addon of a folder that was built last. */
+function declarationsOf(folder) {
+  return path.join(temporary, `${folder}.d.ts`);
 }
 
 /** The path of a program that Cargo has built. */

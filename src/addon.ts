@@ -1,11 +1,11 @@
 /**
- * The one place that loads the addon. Nothing else imports the generated `index.cjs`.
+ * The one place that loads the addon.
  */
 import { createRequire } from 'node:module';
 
-import type * as RawAddon from '../index.cjs';
+import type * as RawAddon from '../index.js';
 import { addonError, platformName } from './addon-error.js';
-import { PACKAGE_ROOT, fullAddonFile } from './binaries.js';
+import { PACKAGE_ROOT, addonFile } from './binaries.js';
 import { exposeCollector } from './collect-garbage.js';
 import { lazyModule } from './lazy-module.js';
 
@@ -39,15 +39,9 @@ export type {
   SqlShapes,
   Statement,
   TableSpec,
-} from '../index.cjs';
+} from '../index.js';
 
 const require = createRequire(import.meta.url);
-
-/**
- * The variable by which napi-rs's loaders find an addon. Users may set it for the addon that is measured, which is not ours. It is set here
- * if an addon with all engines is installed.
- */
-const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
 
 /**
  * The raw addon. It is loaded when one of its members is first read: that throws `BB_ADDON_NOT_BUILT` if there is no binary for this
@@ -56,32 +50,23 @@ const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
  */
 export const addon = lazyModule(load);
 
+let loadedFile = '';
+
 /** The path of the addon's binary, which it loads. */
 export function addonPath(): string {
-  const { Engine } = addon;
-  // The loader has the same exports as the binary that it loads.
-  const isBinary = (module: NodeJS.Module | undefined): boolean =>
-    module?.filename.endsWith('.node') === true && module.exports?.Engine === Engine;
-  return Object.values(require.cache).find(isBinary)?.filename ?? '';
+  void addon.Engine;
+  return loadedFile;
 }
 
 function load(): typeof RawAddon {
-  const override = process.env[OVERRIDE];
-  setOverride(fullAddonFile());
   try {
-    const loaded = require('../index.cjs') as typeof RawAddon;
+    loadedFile = addonFile();
+    const loaded = require(loadedFile) as typeof RawAddon;
     loaded.collectYoungBy(collectYoung);
     return loaded;
   } catch (cause) {
     throw addonError(cause, { root: PACKAGE_ROOT, platform: platformName() });
-  } finally {
-    setOverride(override);
   }
-}
-
-function setOverride(file: string | undefined): void {
-  if (file === undefined) delete process.env[OVERRIDE];
-  else process.env[OVERRIDE] = file;
 }
 
 /** V8's collector, once it was needed. */

@@ -18,7 +18,7 @@ const ALL = 'all';
 const PROGRAMS = 'programs';
 type PackageKind = typeof ALL | typeof PROGRAMS;
 
-/** The folder of this package, with `index.cjs`: one up from `src` and from `dist`. */
+/** The folder of this package: one up from `src` and from `dist`. */
 export const PACKAGE_ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** The file of the addon of crossings, or the one that `BOUNDARY_BENCH_CROSSING` names. Throws `BB_NOT_INSTALLED` if it is not there. */
@@ -68,7 +68,7 @@ export function programsFolder(): string | undefined {
   return folderOf(PROGRAMS);
 }
 
-function folderOf(kind: PackageKind): string | undefined {
+function folderOf(kind?: PackageKind): string | undefined {
   try {
     const require = createRequire(join(PACKAGE_ROOT, 'package.json'));
     const manifest = require.resolve(`${packageOf(kind)}/package.json`);
@@ -78,13 +78,16 @@ function folderOf(kind: PackageKind): string | undefined {
   }
 }
 
-/** The file of the addon with all engines; `undefined` if it is not installed apart from the other one. */
-export function fullAddonFile(): string | undefined {
-  return pathOf(`${NAME}-${ALL}.${platformName()}.node`, ALL);
+/** The file of the addon: the addon with all engines, if it is installed apart from the other one. Throws if there is none. */
+export function addonFile(): string {
+  const file = `${NAME}.${platformName()}.node`;
+  const path = pathOf(`${NAME}-${ALL}.${platformName()}.node`, ALL) ?? pathOf(file);
+  if (path === undefined) throw new Error(`there is no ${file}`);
+  return path;
 }
 
 /** The path of a binary: at the top of this package, else in its package of this platform. `undefined` if it is in neither. */
-function pathOf(file: string, kind: PackageKind): string | undefined {
+function pathOf(file: string, kind?: PackageKind): string | undefined {
   const built = join(PACKAGE_ROOT, file);
   if (existsSync(built)) return built;
   const folder = folderOf(kind);
@@ -101,8 +104,8 @@ function isClone(): boolean {
   return existsSync(join(PACKAGE_ROOT, 'Cargo.toml'));
 }
 
-function packageOf(kind: PackageKind): string {
-  return `${NAME}-${kind}-${platformName()}`;
+function packageOf(kind?: PackageKind): string {
+  return [NAME, kind ?? [], platformName()].flat().join('-');
 }
 
 function ownVersion(): string {

@@ -16,7 +16,7 @@ export const MANIFEST = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), '
 };
 
 /** The parts of the package that its programs read. */
-const PARTS = ['package.json', 'index.cjs', 'index.d.cts', 'dist', 'proto', 'schema', 'bench/matrix.json'];
+const PARTS = ['package.json', 'index.d.cts', 'dist', 'proto', 'schema', 'bench/matrix.json'];
 
 /** The addons and the programs. */
 function binaries(): readonly string[] {
