@@ -6,13 +6,11 @@ use boundary_bench_duckdb::EMBEDDED;
 pub use boundary_bench_duckdb::find_library_at as find_libduckdb_at;
 use boundary_bench_engine::{Descriptor, Engine, MEMORY};
 #[cfg(feature = "all")]
-use boundary_bench_flight::FLIGHT;
+use boundary_bench_flight::{FLIGHT, sail::SAIL};
 #[cfg(feature = "all")]
 use boundary_bench_hyper::HYPER;
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::MYSQL;
-#[cfg(feature = "all")]
-use boundary_bench_sail::SAIL;
 
 /// Every engine of this build.
 pub static ENGINES: &[&Descriptor] = &[

@@ -193,15 +193,15 @@ fn a_server_that_takes_no_rows_makes_them_and_every_lane_out_reads_them() {
 
 #[test]
 fn sail_makes_its_rows_and_every_lane_out_reads_them() {
-    needs!("sail", boundary_bench_sail::executable());
+    needs!("sail", boundary_bench_flight::sail::executable());
     check_rows_of_the_server("sail:?workers=3");
 }
 
 #[test]
 fn sail_is_also_reached_as_any_server_whose_dialect_is_found() {
-    let program = needs!("sail", boundary_bench_sail::executable());
+    let program = needs!("sail", boundary_bench_flight::sail::executable());
     let workers = NonZeroU32::new(2).unwrap();
-    let server = boundary_bench_sail::SailServer::start(&program, workers, &CancelToken::default()).unwrap();
+    let server = boundary_bench_flight::sail::SailServer::start(&program, workers, &CancelToken::default()).unwrap();
     check_rows_of_the_server(&server.url().unwrap().to_string());
 }
 

@@ -11,6 +11,7 @@ pub mod fuzzing;
 mod grpc;
 mod ingest;
 mod prepared;
+pub mod sail;
 mod service;
 mod stall_guard;
 mod status;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use boundary_bench_flight::{Dialect, FlightUrl};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::private_server::{PrivateServer, ServerFolder, cache_folder, printed_after};
 use boundary_bench_kernel::{Error, Result};
 
-use crate::{SAIL, engine_error};
+use super::{SAIL, engine_error};
+use crate::{Dialect, FlightUrl};
 
 /// The time that a server may take until it listens. It takes 0.5 s if nothing else runs.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -99,8 +99,8 @@ pub fn executable() -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use crate::FlightEngine;
     use boundary_bench_engine::{Engine, QueryOptions};
-    use boundary_bench_flight::FlightEngine;
     use boundary_bench_kernel::needs;
 
     use super::*;

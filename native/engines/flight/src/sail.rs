@@ -10,9 +10,10 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use boundary_bench_engine::{Descriptor, Engine};
-use boundary_bench_flight::FlightEngine;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
+
+use crate::FlightEngine;
 
 pub use server::{SailServer, executable};
 pub use uri::SailUri;

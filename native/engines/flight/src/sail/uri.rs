@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::thread::available_parallelism;
 
-use boundary_bench_flight::{Dialect, FlightUrl};
 use boundary_bench_kernel::url::UrlParts;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::SAIL;
+use super::SAIL;
+use crate::{Dialect, FlightUrl};
 
 /// Maximum number of workers of a private server.
 const MAX_WORKERS: u32 = 256;
