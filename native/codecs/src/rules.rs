@@ -1,7 +1,6 @@
-//! The rules that names and times must keep: a write is checked before it is acknowledged, and again by a flush.
+//! The rules that names and times must keep: a write is checked before it is acknowledged.
 //!
-//! Names are checked once, when they are registered. Times are checked for each write. A flush checks names again, since a log
-//! may be damaged.
+//! Names are checked once, when they are registered. Times are checked for each write.
 
 use std::ops::RangeInclusive;
 
@@ -14,11 +13,10 @@ pub const TIME: &str = "time";
 /// Bytes of the name of a database, a measurement, a tag or a field, at most.
 pub const MOST_NAME_BYTES: usize = 1024;
 
-/// The most bytes of a measurement with all its tags, names and values. The metadata's keys hold them and the database's name, and
-/// have at most 64 KiB.
+/// The most bytes of a measurement with all its tags, names and values. They are kept in memory.
 pub const MOST_SERIES_BYTES: usize = 32 << 10;
 
-/// The times that can be stored, in nanoseconds. In the files, the values outside mean no time and the two infinities.
+/// The times that can be stored, in nanoseconds. The values outside mean no time and the two infinities in `DuckDB`.
 pub const TIMES: RangeInclusive<i64> = i64::MIN + 2..=i64::MAX - 1;
 
 /// Checks a name of the kind `what`: `field`, `tag`, ...

@@ -20,7 +20,7 @@ impl FieldKind {
     /// All types, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Float, Self::Integer, Self::UInteger, Self::String, Self::Boolean];
 
-    /// The name of the type, in messages and the catalogue.
+    /// The name of the type, in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Float => "float",

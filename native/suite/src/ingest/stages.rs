@@ -178,7 +178,7 @@ impl StageCell {
             path: std::env::temp_dir().display().to_string(),
             source: Arc::new(source),
         })?);
-        let work = StageRun::open(spec, &folder.0)?;
+        let work = StageRun::open(spec)?;
         Ok(Self { spec: spec.clone(), work, sums: StageSums::default(), check: None, folder })
     }
 

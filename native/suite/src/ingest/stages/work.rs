@@ -22,9 +22,6 @@ const LINES: ReadOptions = ReadOptions { precision: Precision::Milliseconds, now
 /// The database in which the stages register series.
 const DATABASE: &str = "benchdb";
 
-/// The most series of the database.
-const MOST_SERIES: usize = 1_000;
-
 /// A stage and its buffers. The buffers are reused for each body.
 pub(super) struct StageRun {
     stage: Stage,
@@ -41,15 +38,14 @@ pub(super) struct StageRun {
 }
 
 impl StageRun {
-    pub(super) fn open(spec: &StageSpec, folder: &Path) -> Result<Self> {
+    pub(super) fn open(spec: &StageSpec) -> Result<Self> {
         use Stage::{ColumnarFastWal, ColumnarMetadata, ColumnarWal, LineProtocolMetadata, LineProtocolWal};
         let stage = spec.workload;
         let registers =
             matches!(stage, LineProtocolMetadata | LineProtocolWal | ColumnarMetadata | ColumnarWal | ColumnarFastWal);
         let registry = if registers {
-            let registry = Registry::open(&folder.join("metadata"), MOST_SERIES)?;
-            registry.create_database(DATABASE)?;
-            let database = registry.database(DATABASE)?;
+            let registry = Registry::default();
+            let database = registry.create_database(DATABASE)?;
             Some((registry, database))
         } else {
             None
