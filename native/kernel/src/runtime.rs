@@ -1,8 +1,11 @@
-//! The async runtime of the engines' connections.
+//! The async runtime of the engines' connections, and blocking work of any runtime.
 
 use std::sync::LazyLock;
 
 use tokio::runtime::{Builder, Runtime};
+
+use crate::error::catch_panic;
+use crate::{Error, Result};
 
 /// The number of threads that serve the engines' connections. The callers do most of the work.
 const THREADS: usize = 2;
@@ -19,4 +22,11 @@ pub fn runtime() -> &'static Runtime {
         builder.expect("a process that has no threads left can do nothing")
     });
     &RUNTIME
+}
+
+/// Runs work on a thread of the current runtime that may block. A panic becomes an error. The work goes on if its caller drops the
+/// future.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(move || catch_panic(work));
+    done.await.map_err(|error| Error::Internal(error.to_string())).flatten()
 }

@@ -10,11 +10,10 @@ use tokio::sync::watch;
 
 use crate::{Error, Result, lock};
 
-/// The runtime of a server with this name. It has `threads` threads, or one thread per two cores, since the client has the others.
-pub fn runtime(name: &'static str, threads: Option<usize>) -> Result<Runtime> {
+/// The runtime of a server with this name. It has one thread per two cores, since the client has the others.
+pub fn runtime(name: &'static str) -> Result<Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = threads.unwrap_or_else(|| cores.div_ceil(2));
-    let built = Builder::new_multi_thread().worker_threads(threads).thread_name(name).enable_all().build();
+    let built = Builder::new_multi_thread().worker_threads(cores.div_ceil(2)).thread_name(name).enable_all().build();
     built.map_err(|error| Error::Internal(format!("no async runtime: {error}")))
 }
 

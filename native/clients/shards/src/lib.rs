@@ -10,7 +10,6 @@ mod convert;
 mod framing;
 #[doc(hidden)]
 pub mod fuzzing;
-mod held_scan;
 mod ipc;
 mod local_store;
 mod made_rows;
@@ -37,7 +36,7 @@ pub use local_store::{LocalStore, place_of};
 pub use made_rows::{MadeRows, made_checksum};
 pub use memory::MemoryStore;
 pub use memory::plan::{available as available_memory, check_rows, memory_of};
-pub use options::{Limits, ShardOptions};
+pub use options::ShardOptions;
 pub use persistent::PersistentStore;
 pub use placing::{key_hash, shard_of};
 pub use row::{PAYLOAD_BYTES, ROW_BYTES, Row, SEED, made_hash};

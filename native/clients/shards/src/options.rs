@@ -3,7 +3,6 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use boundary_bench_kernel::api_key;
 use boundary_bench_kernel::bind::check_loopback;
@@ -14,34 +13,6 @@ use tonic::transport::Identity;
 use crate::memory::MemoryStore;
 use crate::persistent::PersistentStore;
 use crate::store::Store;
-
-/// The limits on what a client may ask for.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Bytes of a message in either direction, at most.
-    pub message_bytes: usize,
-    /// The most concurrent calls of one connection. Further calls wait.
-    pub streams: u32,
-    /// The most open scans. Further ones are refused.
-    pub open: usize,
-    /// Time-out of a client that reads nothing of a scan, or sends nothing of a population.
-    pub stall_time: Duration,
-    /// The interval of HTTP/2 pings, and the time-out of their replies.
-    pub keep_alive: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        // The default limit of messages in every gRPC client.
-        Self {
-            message_bytes: 4 << 20,
-            streams: 1024,
-            open: 1024,
-            stall_time: Duration::from_secs(30),
-            keep_alive: Duration::from_secs(30),
-        }
-    }
-}
 
 /// The options of a shard's server.
 #[derive(Debug, Clone)]
@@ -54,14 +25,14 @@ pub struct ShardOptions {
     pub shards: u32,
     /// The directory of the rows, with a folder for each shard. `None`: the rows are in memory.
     pub data_dir: Option<PathBuf>,
-    /// The number of network threads. `None`: one for two cores, since the client has the others.
-    pub threads: Option<usize>,
     /// The API key that calls must carry in their metadata.
     pub api_key: Option<String>,
     /// The certificate and key files of TLS. Without them the server speaks plain HTTP/2.
     pub tls: Option<TlsFiles>,
-    /// The limits on what a client may ask for.
-    pub limits: Limits,
+    /// Bytes of a message in either direction, at most.
+    pub message_bytes: usize,
+    /// The most concurrent calls of one connection. Further calls wait.
+    pub streams: u32,
 }
 
 /// The identity of a server in tonic's form.
@@ -81,10 +52,11 @@ impl Default for ShardOptions {
             shard: 0,
             shards: 1,
             data_dir: None,
-            threads: None,
             api_key: None,
             tls: None,
-            limits: Limits::default(),
+            // The default limit of messages in every gRPC client.
+            message_bytes: 4 << 20,
+            streams: 1024,
         }
     }
 }
@@ -94,11 +66,9 @@ impl ShardOptions {
     pub fn validate(&self) -> Result<()> {
         let problem = if self.shard >= self.shards {
             format!("there is no shard {} of {}: the first is 0", self.shard, self.shards)
-        } else if self.threads == Some(0) {
-            "a server needs a thread".to_owned()
-        } else if self.limits.open == 0 || self.limits.streams == 0 {
+        } else if self.streams == 0 {
             "a limit of 0 would refuse everything".to_owned()
-        } else if self.limits.message_bytes < 1 << 20 {
+        } else if self.message_bytes < 1 << 20 {
             // A batch of a scan has 800 KiB, and must fit into a message.
             "messages must be allowed 1 MiB at least".to_owned()
         } else if self.api_key.as_deref().is_some_and(|key| !api_key::is_api_key(key)) {

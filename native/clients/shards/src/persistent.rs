@@ -1,4 +1,4 @@
-//! Rows on disk, in fjall. The tables of the reference server use it too.
+//! Rows on disk, in fjall.
 //!
 //! A population of ascending keys is written directly into the files of its own keyspace, and takes effect as a whole or not at
 //! all. The manifest names the current keyspace. A write is on the disk when it is acknowledged. Writes that wait while the

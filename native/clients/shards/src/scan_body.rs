@@ -85,10 +85,7 @@ impl tonic::codegen::Service<Request<Body>> for WithScan {
             };
         }
         let (head, request) = request.into_parts();
-        let messages = match self.service.scan_messages(&MetadataMap::from_headers(head.headers)) {
-            Ok(messages) => messages,
-            Err(status) => return Box::pin(std::future::ready(Ok(status.into_http()))),
-        };
+        let messages = self.service.scan_messages(&MetadataMap::from_headers(head.headers));
         let mut response =
             Response::new(Body::new(ScanBody { messages, rest: Bytes::new(), ended: false, _request: request }));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));

@@ -27,6 +27,9 @@ pub const CONNECTION_WINDOW: u32 = 16 << 20;
 /// The most bytes of an HTTP/2 frame, enough for a message of a scan to fit into few frames.
 pub(crate) const FRAME_BYTES: u32 = 1 << 20;
 
+/// The interval of HTTP/2 pings, and the time-out of their replies.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
 /// The time-out of a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
@@ -50,7 +53,7 @@ impl ShardServer {
         let listener = std::net::TcpListener::bind(options.listen).map_err(io_error)?;
         listener.set_nonblocking(true).map_err(io_error)?;
         let address = listener.local_addr().map_err(io_error)?;
-        let runtime = serving::runtime("bb-shard", options.threads)?;
+        let runtime = serving::runtime("bb-shard")?;
         let server = builder(options)?;
         let service = WithScan::new(Service::new(options, store), ApiKey(options.api_key.clone()));
         let scheme = if options.tls.is_some() { "https" } else { "http" };
@@ -76,10 +79,10 @@ fn builder(options: &ShardOptions) -> Result<Server> {
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME_BYTES)
-        .max_concurrent_streams(options.limits.streams)
+        .max_concurrent_streams(options.streams)
         // A client that vanished without closing its connection would hold its calls for ever.
-        .http2_keepalive_interval(Some(options.limits.keep_alive))
-        .http2_keepalive_timeout(Some(options.limits.keep_alive));
+        .http2_keepalive_interval(Some(KEEP_ALIVE))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE));
     let Some(files) = &options.tls else { return Ok(server) };
     let tls = ServerTlsConfig::new().identity(identity(files)?).timeout(HANDSHAKE_TIME);
     server.tls_config(tls).map_err(|error| {

@@ -3,12 +3,11 @@
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use boundary_bench_kernel::cancel::{CancelOnDrop, CancelToken};
 use boundary_bench_kernel::error::catch_panic;
-use boundary_bench_kernel::workers::{WorkPermit, Workers, stalled_sender};
+use boundary_bench_kernel::runtime::blocking;
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
 use futures_util::Stream;
@@ -18,9 +17,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use crate::block::{self, Block, Columns};
-use crate::held_scan::HeldScan;
 use crate::ipc::{MessageReader, block_header, end_message, schema_message};
-use crate::options::{Limits, ShardOptions};
+use crate::options::ShardOptions;
 use crate::proto::{
     AggregateRequest, AggregateResponse, DescribeRequest, DescribeResponse, GetRequest, GetResponse, MultiGetRequest,
     MultiGetResponse, PopulateRequest, PopulateResponse, PutManyRequest, PutManyResponse, PutRequest, PutResponse,
@@ -28,7 +26,7 @@ use crate::proto::{
 };
 use crate::row::ROW_BYTES;
 use crate::status::{deadline, status_of};
-use crate::store::{Population, Store};
+use crate::store::{Blocks, Population, Store};
 use crate::{convert, proto};
 
 /// The result of a call.
@@ -43,21 +41,6 @@ const FEW_KEYS: usize = 512;
 /// Bytes of a multi-get's response besides the rows and their bits, at most.
 const ANSWER_OVERHEAD: usize = 64;
 
-/// Threads of long reads, and of writes to the disk: writes that wait at the same time are made durable together. The threads
-/// of all kinds of work together are fewer than the runtime has (512).
-const READ_THREADS: usize = 128;
-const WRITE_THREADS: usize = 256;
-
-/// The most reads, or writes, that may wait for a thread. Further ones are refused.
-const WAITING: usize = 8192;
-
-/// Threads of scans of the disk. A scan holds one only while it reads.
-const SCAN_THREADS: usize = 64;
-
-/// The most concurrent populations, each with a thread, and the most that may wait for one. Further ones are refused.
-const POPULATIONS: usize = 8;
-const WAITING_POPULATIONS: usize = 64;
-
 /// The gRPC service of one shard.
 #[derive(Clone)]
 pub(crate) struct Service {
@@ -65,33 +48,13 @@ pub(crate) struct Service {
     shards: u32,
     store: Arc<dyn Store>,
     pub(crate) max_message_bytes: usize,
-    stall_time: Duration,
-    reads: Workers,
-    writes: Workers,
-    scans: Workers,
-    populations: Workers,
-}
-
-/// Takes a place for a call, or refuses the call.
-fn admit(workers: &Workers) -> CallResult<WorkPermit> {
-    workers.admit().map_err(|full| Status::resource_exhausted(full.to_string()))
 }
 
 impl Service {
     /// The service of a shard with these options, over its store.
     pub(crate) fn new(options: &ShardOptions, store: Arc<dyn Store>) -> Self {
-        let Limits { message_bytes, open, stall_time, .. } = options.limits;
-        Self {
-            shard: options.shard,
-            shards: options.shards,
-            store,
-            max_message_bytes: message_bytes,
-            stall_time,
-            reads: Workers::new("reads", READ_THREADS, READ_THREADS + WAITING),
-            writes: Workers::new("writes", WRITE_THREADS, WRITE_THREADS + WAITING),
-            scans: Workers::new("scans", SCAN_THREADS, open),
-            populations: Workers::new("populations", POPULATIONS, POPULATIONS + WAITING_POPULATIONS),
-        }
+        let ShardOptions { shard, shards, message_bytes, .. } = *options;
+        Self { shard, shards, store, max_message_bytes: message_bytes }
     }
 
     fn status(&self, error: &Error) -> Status {
@@ -103,32 +66,26 @@ impl Service {
         catch_panic(|| work(&*self.store)).map_err(|error| self.status(&error))
     }
 
-    /// Runs work on a worker thread. The thread may block.
+    /// Runs work on a thread that may block.
     async fn elsewhere<T: Send + 'static>(
         &self,
-        workers: &Workers,
         work: impl FnOnce(&dyn Store) -> Result<T> + Send + 'static,
     ) -> CallResult<T> {
-        let (place, store) = (admit(workers)?, Arc::clone(&self.store));
-        place.run(move || work(&*store)).await.map_err(|error| self.status(&error))
+        let store = Arc::clone(&self.store);
+        blocking(move || work(&*store)).await.map_err(|error| self.status(&error))
     }
 
-    /// Writes to the store, on a worker thread if that may wait for the disk.
+    /// Writes to the store, on another thread if that may wait for the disk.
     async fn write(&self, put: impl FnOnce(&dyn Store) -> Result<()> + Send + 'static) -> CallResult<()> {
-        if self.store.is_persistent() { self.elsewhere(&self.writes, put).await } else { self.now(put) }
+        if self.store.is_persistent() { self.elsewhere(put).await } else { self.now(put) }
     }
 
     /// The messages of a scan, for a request with this metadata.
-    pub(crate) fn scan_messages(&self, metadata: &MetadataMap) -> CallResult<ScanMessages> {
-        let place = admit(&self.scans)?;
-        let mut blocks = self.store.scan();
-        let source = if self.store.is_persistent() {
-            Source::Elsewhere(place.produce(AHEAD, self.stall_time, move || blocks.next()))
-        } else {
-            Source::Now(HeldScan::new(blocks, place, self.stall_time))
-        };
+    pub(crate) fn scan_messages(&self, metadata: &MetadataMap) -> ScanMessages {
+        let blocks = self.store.scan();
+        let source = if self.store.is_persistent() { read_ahead(blocks) } else { Source::Now(blocks) };
         let ends = deadline(metadata).map(|time| Box::pin(tokio::time::sleep(time)));
-        Ok(ScanMessages { shard: self.shard, source, stage: Stage::Schema, ends })
+        ScanMessages { shard: self.shard, source, stage: Stage::Schema, ends }
     }
 
     fn check_keys(&self, keys: &[i64]) -> Result<()> {
@@ -180,7 +137,7 @@ impl proto::shard_service_server::ShardService for Service {
         let found = if keys.len() <= FEW_KEYS {
             self.now(|store| found_rows(store, &keys))?
         } else {
-            self.elsewhere(&self.reads, move |store| found_rows(store, &keys)).await?
+            self.elsewhere(move |store| found_rows(store, &keys)).await?
         };
         Ok(Response::new(found))
     }
@@ -200,7 +157,7 @@ impl proto::shard_service_server::ShardService for Service {
     type ScanStream = ScanMessages;
 
     async fn scan(&self, request: Request<ScanRequest>) -> CallResult<Response<ScanMessages>> {
-        Ok(Response::new(self.scan_messages(request.metadata())?))
+        Ok(Response::new(self.scan_messages(request.metadata())))
     }
 
     async fn aggregate(&self, request: Request<AggregateRequest>) -> CallResult<Response<AggregateResponse>> {
@@ -208,24 +165,23 @@ impl proto::shard_service_server::ShardService for Service {
         let cancel = CancelToken::default();
         // This future is dropped when the caller cancels. That cancels the work.
         let _guard = CancelOnDrop(cancel.clone());
-        let aggregate = self.elsewhere(&self.reads, move |store| store.aggregate(&aggregation, &cancel)).await?;
+        let aggregate = self.elsewhere(move |store| store.aggregate(&aggregation, &cancel)).await?;
         Ok(Response::new((&aggregate).into()))
     }
 
     async fn populate(&self, request: Request<Streaming<PopulateRequest>>) -> CallResult<Response<PopulateResponse>> {
         let mut messages = request.into_inner();
-        let first = tokio::time::timeout(self.stall_time, messages.message()).await;
-        let first = first.map_err(|_| self.status(&stalled_sender(self.stall_time)))??.unwrap_or_default();
+        let first = messages.message().await?.unwrap_or_default();
         let begin = first.begin.ok_or_else(|| {
             self.status(&Error::InvalidArgument("the first message of a population must say how to begin".to_owned()))
         })?;
         let population = Population { rows: begin.rows, total_rows: begin.total_rows, replace: begin.replace };
         let (sender, receiver) = mpsc::channel(AHEAD);
-        let mut filled = pin!(self.elsewhere(&self.populations, move |store| fill(store, &population, receiver)));
+        let mut filled = pin!(self.elsewhere(move |store| fill(store, &population, receiver)));
         tokio::select! {
             // The store may refuse at once a population that the client would send for long.
             filled = &mut filled => filled?,
-            sent = send_batches(first, messages, sender, self.stall_time) => {
+            sent = send_batches(first, messages, sender) => {
                 match (filled.await, sent) {
                     // The store was cancelled because the client's rows broke off.
                     (Err(status), Err(error)) if status.code() == Code::Cancelled => return Err(self.status(&error)),
@@ -259,7 +215,6 @@ async fn send_batches(
     first: PopulateRequest,
     mut messages: Streaming<PopulateRequest>,
     sender: mpsc::Sender<Piece>,
-    patience: Duration,
 ) -> Result<()> {
     let mut reader = MessageReader::default();
     let broken = |status: Status| Error::Connection(format!("the stream of rows broke: {}", status.message()));
@@ -271,8 +226,7 @@ async fn send_batches(
             // The store has failed, and its error is reported.
             return Ok(());
         }
-        let waited = tokio::time::timeout(patience, messages.message()).await;
-        next = waited.map_err(|_| stalled_sender(patience))?.map_err(broken)?;
+        next = messages.message().await.map_err(broken)?;
     }
     reader.finish()?;
     let _ = sender.send(Piece::End).await;
@@ -282,18 +236,29 @@ async fn send_batches(
 /// The source of a scan's blocks. Dropping it ends the scan.
 enum Source {
     /// Blocks taken as they are requested. That takes no time in memory.
-    Now(HeldScan),
-    /// Blocks read ahead by worker threads. These may block.
+    Now(Blocks),
+    /// Blocks read ahead by another thread, which may block.
     Elsewhere(mpsc::Receiver<Result<Arc<Block>>>),
 }
 
 impl Source {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Arc<Block>>>> {
         match self {
-            Self::Now(scan) => Poll::Ready(catch_panic(|| scan.next().transpose()).transpose()),
+            Self::Now(blocks) => Poll::Ready(catch_panic(|| blocks.next().transpose()).transpose()),
             Self::Elsewhere(blocks) => blocks.poll_recv(context),
         }
     }
+}
+
+/// Reads the blocks of a scan on another thread, until its reader is gone.
+fn read_ahead(mut blocks: Blocks) -> Source {
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    tokio::task::spawn_blocking(move || {
+        while let Some(block) = catch_panic(|| blocks.next().transpose()).transpose()
+            && sender.blocking_send(block).is_ok()
+        {}
+    });
+    Source::Elsewhere(receiver)
 }
 
 #[derive(Clone, Copy)]

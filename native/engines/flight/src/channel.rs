@@ -239,7 +239,7 @@ impl Channel {
             return Err(to_error(&status));
         }
         let ended = Status::from_header_map(&head.headers).is_some();
-        let (body, is_late) = StallGuard::new(body, self.url.timeout, Some(progress));
+        let (body, is_late) = StallGuard::new(body, self.url.timeout, progress);
         let messages = Messages::new(body, self.url.most_bytes);
         Ok(Reply { headers: head.headers, messages, ended, is_late, late: self.late(), _calls: calls })
     }

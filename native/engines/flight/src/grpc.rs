@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -270,8 +270,6 @@ pub struct MessageBody {
 /// The progress of a body that is being sent.
 #[derive(Debug)]
 pub(crate) struct Sent {
-    /// The number of parts that the connection has taken.
-    parts: AtomicU64,
     /// Whether the connection waits for a part that is still being made.
     awaits_part: AtomicBool,
     /// The time of the last progress.
@@ -279,11 +277,6 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// The number of parts that the connection has taken.
-    pub(crate) fn parts(&self) -> u64 {
-        self.parts.load(Ordering::Relaxed)
-    }
-
     /// The rest of the time that the receiver has for progress: all of it while it waits for a part.
     pub(crate) fn left(&self, limit: Duration) -> Duration {
         let waits = self.awaits_part.load(Ordering::Relaxed);
@@ -309,8 +302,7 @@ impl MessageBody {
 
     /// The same body, and the progress of its sending.
     pub(crate) fn counted(self) -> (Self, Arc<Sent>) {
-        let (parts, awaits_part) = (AtomicU64::new(0), AtomicBool::new(false));
-        let sent = Arc::new(Sent { parts, awaits_part, last: Mutex::new(Instant::now()) });
+        let sent = Arc::new(Sent { awaits_part: AtomicBool::new(false), last: Mutex::new(Instant::now()) });
         (Self { taken: Some(Arc::clone(&sent)), ..self }, sent)
     }
 
@@ -339,7 +331,6 @@ impl Body for MessageBody {
                     this.parts.push_front(part.split_off(FRAME_SIZE as usize));
                 }
                 if let Some(taken) = &this.taken {
-                    taken.parts.fetch_add(1, Ordering::Relaxed);
                     taken.progressed(false);
                 }
                 return Poll::Ready(Some(Ok(Frame::data(part))));

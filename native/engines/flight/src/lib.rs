@@ -29,7 +29,7 @@ pub use dialect::Dialect;
 pub use engine::{FlightEngine, open};
 pub use grpc::MessageBody;
 pub use ingest::append_to;
-pub use service::{FlightService, Login, Quirks, ServiceLimits};
+pub use service::{FlightService, Login, Quirks};
 pub use url::FlightUrl;
 
 /// The description of the engine `flight`.

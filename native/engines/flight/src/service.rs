@@ -1,8 +1,7 @@
 //! Flight SQL over an engine, for any client of the protocol: the messages of arrow-flight, sent by our own code.
 //!
 //! Results and inserts are streams: at no time is more than a few batches of them in memory, and a client that does not read
-//! holds its result back. A call that is dropped, by its client or at its deadline, ends the work that it began. No call holds a
-//! thread while it waits for its client, and every wait has a time-out.
+//! holds its result back. A call that is dropped, by its client or at its deadline, ends the work that it began.
 
 mod action;
 mod login;
@@ -15,16 +14,16 @@ mod quirks;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arrow_flight::sql::metadata::SqlInfoData;
 use arrow_flight::sql::{Any, Command};
 use arrow_flight::{Action, FlightDescriptor, SchemaResult, Ticket};
 use boundary_bench_engine::Engine;
 use boundary_bench_kernel::cancel::{CancelOnDrop, CancelToken};
+use boundary_bench_kernel::runtime::blocking;
 use boundary_bench_kernel::timeout::within;
-use boundary_bench_kernel::workers::{Full, Workers, stalled_sender};
-use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_kernel::{Result, lock};
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::http::request;
@@ -37,53 +36,15 @@ use self::login::LoginCheck;
 use self::prepared::Statements;
 pub use self::quirks::Quirks;
 use crate::grpc::{self, BoxError, Frames, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed};
-use crate::stall_guard::StallGuard;
 use crate::status::of_error;
 
 type CallResult = std::result::Result<MessageBody, Status>;
 
-/// Maximum number of threads of commands. Together with the threads of inserts they are fewer than the runtime has
-/// (512).
-const COMMAND_THREADS: usize = 256;
-
-/// Maximum number of commands that wait for a thread. Further commands are refused.
-const WAITING_COMMANDS: usize = 2048;
-
-/// Maximum number of threads of inserts. An insert holds a thread only while it writes a received batch.
-const INSERT_THREADS: usize = 64;
+/// Maximum length of one message, in bytes. An inserting client sends one batch per message.
+const MESSAGE_BYTES: usize = 64 << 20;
 
 /// Maximum length of a message of a handshake, in bytes: its sender is not authenticated yet.
 const HANDSHAKE_BYTES: usize = 64 << 10;
-
-/// The limits of a service.
-#[derive(Debug, Clone)]
-pub struct ServiceLimits {
-    /// Maximum length of one message, in bytes. An inserting client sends one batch per message.
-    pub message: usize,
-    /// Time limit of the engine for a command, and from one batch of a result to the next.
-    pub query_time: Duration,
-    /// How long a client may send nothing of a call, or read nothing of a result.
-    pub stall_time: Duration,
-    /// Maximum number of open results, and also of open inserts. Further ones are refused.
-    pub open: usize,
-    /// Maximum number of open prepared statements.
-    pub statements: usize,
-    /// How long an unused prepared statement stays open.
-    pub statement_time: Duration,
-}
-
-impl Default for ServiceLimits {
-    fn default() -> Self {
-        Self {
-            message: 64 << 20,
-            query_time: Duration::from_secs(120),
-            stall_time: Duration::from_secs(30),
-            open: 1024,
-            statements: 10_000,
-            statement_time: Duration::from_secs(30 * 60),
-        }
-    }
-}
 
 /// The user of a service.
 #[derive(Clone)]
@@ -104,13 +65,8 @@ impl std::fmt::Debug for Login {
 /// Flight SQL over an engine.
 pub struct FlightService {
     engine: Arc<dyn Engine>,
-    limits: ServiceLimits,
     door: LoginCheck,
     statements: Statements,
-    commands: Workers,
-    inserts: Workers,
-    /// The threads of the open results, one for each.
-    results: Workers,
     /// The queries whose results are being sent, by the numbers in their tickets.
     running: Arc<Mutex<HashMap<u64, Arc<Notify>>>>,
     next_ticket: AtomicU64,
@@ -123,16 +79,12 @@ pub struct FlightService {
 
 impl FlightService {
     /// Creates a service. Without a login, every client that reaches it may use the engine.
-    pub fn new(engine: Arc<dyn Engine>, limits: ServiceLimits, login: Option<Login>) -> Result<Self> {
+    pub fn new(engine: Arc<dyn Engine>, login: Option<Login>) -> Result<Self> {
         let info = metadata::sql_info(&engine)?;
         let (catalog, schema) = metadata::place(&engine);
         Ok(Self {
             engine,
-            statements: Statements::new(&limits),
-            commands: Workers::new("commands", COMMAND_THREADS, COMMAND_THREADS + WAITING_COMMANDS),
-            inserts: Workers::new("inserts", INSERT_THREADS, limits.open),
-            results: Workers::new("results", limits.open, limits.open),
-            limits,
+            statements: Statements::default(),
             door: LoginCheck::new(login)?,
             running: Arc::default(),
             next_ticket: AtomicU64::new(1),
@@ -162,7 +114,6 @@ impl FlightService {
             _ => Purpose::Run,
         };
         let call = Call { deadline, cancel: CancelToken::default(), purpose };
-        let (body, is_lost) = StallGuard::new(body, Some(self.limits.stall_time), None);
         if method == "Handshake" {
             return self.door.shake_hands(&head, Messages::new(body, HANDSHAKE_BYTES)).await;
         }
@@ -172,9 +123,6 @@ impl FlightService {
         };
         match answered {
             Ok(body) => grpc::answer(body),
-            Err(_) if is_lost.load(Ordering::Acquire) => {
-                grpc::refusal(&of_error(&stalled_sender(self.limits.stall_time)))
-            }
             Err(status) => grpc::refusal(&status),
         }
     }
@@ -186,7 +134,7 @@ impl FlightService {
         body: B,
         call: &Call,
     ) -> CallResult {
-        let mut messages = Messages::new(body, self.limits.message);
+        let mut messages = Messages::new(body, MESSAGE_BYTES);
         match method {
             "GetFlightInfo" => {
                 let descriptor: FlightDescriptor = messages.only().await?;
@@ -211,7 +159,7 @@ impl FlightService {
         }
     }
 
-    /// Runs blocking work of the engine, for as long as the limits and the call allow.
+    /// Runs blocking work of the engine.
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         call: &Call,
@@ -220,20 +168,11 @@ impl FlightService {
         let (this, token) = (Arc::clone(self), call.cancel.clone());
         // Dropping this future cancels the work.
         let ending = CancelOnDrop(call.cancel.clone());
-        let place = self.commands.admit().map_err(|full| refused(&full))?;
-        let working = place.run(move || work(&this, &token));
-        let result = within(Some(self.limits.query_time), working, |_| self.too_long()).await;
+        let result = blocking(move || work(&this, &token)).await;
         if result.is_ok() {
             ending.forget();
         }
         result.map_err(|error| of_error(&error))
-    }
-
-    fn too_long(&self) -> Error {
-        Error::Timeout(format!(
-            "the engine took longer than the {} s that are allowed",
-            self.limits.query_time.as_secs()
-        ))
     }
 
     /// Registers a query as running, until the guard is dropped.
@@ -289,11 +228,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         lock(&self.all).remove(&self.ticket);
     }
-}
-
-/// The status of a call that is refused because a limit is reached.
-fn refused(full: &Full) -> Status {
-    Status::resource_exhausted(full.to_string())
 }
 
 /// A response of one message.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use boundary_bench_kernel::workers::stalled_sender;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
@@ -19,14 +18,14 @@ pub(crate) struct StallGuard<B> {
     /// The time-out, if there is one, and the timer of the current wait. The timer is valid if `is_waiting`.
     ends: Option<(Duration, Pin<Box<Sleep>>)>,
     /// The progress of the request. Nobody needs to answer it while it is being sent.
-    sent: Option<Arc<Sent>>,
+    sent: Arc<Sent>,
     is_waiting: bool,
     is_lost: Arc<AtomicBool>,
 }
 
 impl<B> StallGuard<B> {
     /// A body, and a flag that is set once the wait for its sender has timed out.
-    pub(crate) fn new(body: B, patience: Option<Duration>, sent: Option<Arc<Sent>>) -> (Self, Arc<AtomicBool>) {
+    pub(crate) fn new(body: B, patience: Option<Duration>, sent: Arc<Sent>) -> (Self, Arc<AtomicBool>) {
         let is_lost = Arc::new(AtomicBool::new(false));
         let ends = patience.map(|patience| (patience, Box::pin(sleep(patience))));
         (Self { body, ends, sent, is_waiting: false, is_lost: Arc::clone(&is_lost) }, is_lost)
@@ -55,10 +54,10 @@ where
                 ends.as_mut().reset(Instant::now() + left);
             }
             ready!(ends.as_mut().poll(context));
-            left = this.sent.as_ref().map_or(Duration::ZERO, |sent| sent.left(*patience));
+            left = this.sent.left(*patience);
             if left.is_zero() {
                 this.is_lost.store(true, Ordering::Release);
-                return Poll::Ready(Some(Err(stalled_sender(*patience).into())));
+                return Poll::Ready(Some(Err("nothing came for the time-out".into())));
             }
         }
     }

@@ -58,7 +58,7 @@ impl FlightService {
                 let result = ActionCreatePreparedStatementResult {
                     dataset_schema: dataset_schema.unwrap_or_default(),
                     parameter_schema: ipc_schema(&parameters)?,
-                    prepared_statement_handle: self.statements.insert(statement)?,
+                    prepared_statement_handle: self.statements.insert(statement),
                 };
                 Ok(outcome(result.as_any().encode_to_vec()))
             }

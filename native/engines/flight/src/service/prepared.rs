@@ -1,24 +1,19 @@
 //! The prepared statements of all clients, by their handles.
 
 use std::collections::HashMap;
-
-use boundary_bench_kernel::lock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use boundary_bench_engine::Value;
 use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement};
+use boundary_bench_kernel::lock;
 use bytes::Bytes;
 use tonic::Status;
-
-use super::ServiceLimits;
 
 /// A statement and the parameters of its next run.
 pub(super) struct Open {
     pub(super) statement: Arc<PreparedStatement>,
     rows: Mutex<Vec<Vec<Value>>>,
-    last_used: Mutex<Instant>,
 }
 
 impl Open {
@@ -44,51 +39,24 @@ impl Open {
 }
 
 /// The open statements.
+#[derive(Default)]
 pub(super) struct Statements {
     open: Mutex<HashMap<u64, Arc<Open>>>,
     next: AtomicU64,
-    most: usize,
-    idle_time: Duration,
 }
 
 impl Statements {
-    pub(super) fn new(limits: &ServiceLimits) -> Self {
-        Self {
-            open: Mutex::default(),
-            next: AtomicU64::new(1),
-            most: limits.statements,
-            idle_time: limits.statement_time,
-        }
-    }
-
-    /// Adds a statement and returns its handle. At the limit, statements that are unused for long are closed first.
-    pub(super) fn insert(&self, statement: PreparedStatement) -> Result<Bytes, Status> {
-        let now = Instant::now();
-        let mut open = lock(&self.open);
-        if open.len() >= self.most {
-            open.retain(|_, entry| {
-                let last = *lock(&entry.last_used);
-                now.duration_since(last) < self.idle_time
-            });
-        }
-        if open.len() >= self.most {
-            return Err(Status::resource_exhausted(format!(
-                "{} prepared statements are open, which is the limit; close some",
-                self.most
-            )));
-        }
+    /// Adds a statement and returns its handle.
+    pub(super) fn insert(&self, statement: PreparedStatement) -> Bytes {
         let handle = self.next.fetch_add(1, Ordering::Relaxed);
-        let entry = Open { statement: Arc::new(statement), rows: Mutex::default(), last_used: Mutex::new(now) };
-        open.insert(handle, Arc::new(entry));
-        Ok(Bytes::copy_from_slice(&handle.to_be_bytes()))
+        let entry = Open { statement: Arc::new(statement), rows: Mutex::default() };
+        lock(&self.open).insert(handle, Arc::new(entry));
+        Bytes::copy_from_slice(&handle.to_be_bytes())
     }
 
     pub(super) fn get(&self, handle: &[u8]) -> Result<Arc<Open>, Status> {
-        let open = lock(&self.open);
-        let entry = number(handle).and_then(|handle| open.get(&handle));
-        let entry = entry.ok_or_else(|| Status::not_found("there is no such prepared statement; was it closed?"))?;
-        *lock(&entry.last_used) = Instant::now();
-        Ok(Arc::clone(entry))
+        let entry = number(handle).and_then(|handle| lock(&self.open).get(&handle).cloned());
+        entry.ok_or_else(|| Status::not_found("there is no such prepared statement; was it closed?"))
     }
 
     /// Closes a statement. Does nothing the second time.

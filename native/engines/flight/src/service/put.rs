@@ -14,14 +14,14 @@ use boundary_bench_engine::lanes::statement::BoundStatement;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{CreateMode, Engine, Ingest, Value};
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::workers::WorkPermit;
+use boundary_bench_kernel::runtime::blocking;
 use boundary_bench_kernel::{Error, Result};
 use prost::Message;
 use tokio::sync::mpsc;
 use tonic::Status;
 
 use super::query::no_transaction;
-use super::{Call, CallResult, FlightService, command, not_offered, one, refused};
+use super::{Call, CallResult, FlightService, command, not_offered, one};
 use crate::data::{BatchReader, Data};
 use crate::grpc::{Frames, Messages};
 use crate::status::of_error;
@@ -29,9 +29,6 @@ use crate::values::{by_name, columns_of, rows};
 
 /// Maximum number of batches that wait for the engine.
 const AHEAD: usize = 2;
-
-/// Maximum number of rows of parameters of one call: each row is a run of its own.
-const MAX_PARAMETER_ROWS: usize = 1 << 20;
 
 impl FlightService {
     pub(super) async fn put<B: Frames>(self: &Arc<Self>, mut messages: Messages<B>, call: &Call) -> CallResult {
@@ -54,14 +51,14 @@ impl FlightService {
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let open = self.statements.get(&query.prepared_statement_handle)?;
-                open.bind(stream.parameters(self.limits.message).await?);
+                open.bind(stream.parameters().await?);
                 // The handle does not change.
                 let result = DoPutPreparedStatementResult { prepared_statement_handle: None };
                 return Ok(one(&PutResult { app_metadata: result.encode_to_vec().into() }));
             }
             Command::CommandPreparedStatementUpdate(update) => {
                 let open = self.statements.get(&update.prepared_statement_handle)?;
-                let runs = open.runs_of(stream.parameters(self.limits.message).await?);
+                let runs = open.runs_of(stream.parameters().await?);
                 self.run(call, move |_, cancel| execute(&runs, cancel)).await?
             }
             other => return Err(not_offered(&other)),
@@ -84,10 +81,9 @@ impl FlightService {
             let refusal = format!("rows go to tables of {catalog} that stay; leave out catalog and temporary");
             return Err(Status::unimplemented(refusal));
         }
-        let place = self.inserts.admit().map_err(|full| refused(&full))?;
         let (sender, receiver) = mpsc::channel(AHEAD);
         // A task of its own. It removes a table that it has made if this call is dropped.
-        let inserting = Arc::clone(self).insert(place, target, schema, receiver, call.cancel.clone());
+        let inserting = Arc::clone(self).insert(target, schema, receiver, call.cancel.clone());
         let inserting = tokio::spawn(inserting);
         // If the engine has failed, the task returns its error.
         let sent = stream.send(&sender).await;
@@ -103,21 +99,20 @@ impl FlightService {
         inserted.map_err(|error| of_error(&error))
     }
 
-    /// Inserts the batches as they arrive. It holds a thread for each batch, not while it waits for the next one.
+    /// Inserts the batches as they arrive.
     async fn insert(
         self: Arc<Self>,
-        place: WorkPermit,
         target: CommandStatementIngest,
         schema: SchemaRef,
         steps: mpsc::Receiver<Step>,
         cancel: CancelToken,
     ) -> Result<u64> {
         let this = Arc::clone(&self);
-        let (table, is_new) = place.run(move || this.target(&target, &schema)).await?;
-        let inserted = take(&place, Arc::clone(&self.engine), table.clone(), steps, &cancel).await;
+        let (table, is_new) = blocking(move || this.target(&target, &schema)).await?;
+        let inserted = take(Arc::clone(&self.engine), table.clone(), steps, &cancel).await;
         if inserted.is_err() && is_new {
             // The table was created for these rows.
-            let _ = place.run(move || self.engine.drop_table(&table.name)).await;
+            let _ = blocking(move || self.engine.drop_table(&table.name)).await;
         }
         inserted
     }
@@ -155,14 +150,13 @@ impl FlightService {
 }
 
 async fn take(
-    place: &WorkPermit,
     engine: Arc<dyn Engine>,
     table: TableDefinition,
     mut steps: mpsc::Receiver<Step>,
     cancel: &CancelToken,
 ) -> Result<u64> {
     let schema = table.to_arrow();
-    let mut ingest: Box<dyn Ingest> = place.run(move || engine.ingest(&table)).await?;
+    let mut ingest: Box<dyn Ingest> = blocking(move || engine.ingest(&table)).await?;
     let mut rows = 0;
     while let Some(step) = steps.recv().await
         && !cancel.is_cancelled()
@@ -176,13 +170,13 @@ async fn take(
                     ingest.write(&by_name(&batch, &schema, first_row)?)?;
                     Ok(ingest)
                 };
-                ingest = place.run(write).await?;
+                ingest = blocking(write).await?;
             }
-            Step::Commit => return place.run(move || ingest.commit()).await,
+            Step::Commit => return blocking(move || ingest.commit()).await,
         }
     }
     // The stream broke off.
-    place.run(move || ingest.abort()).await?;
+    blocking(move || ingest.abort()).await?;
     Err(Error::Cancelled)
 }
 
@@ -238,24 +232,11 @@ impl<B: Frames> Batches<B> {
         Ok(())
     }
 
-    /// All rows as sets of parameters, of at most `most_bytes` in total.
-    async fn parameters(&mut self, most_bytes: usize) -> std::result::Result<Vec<Vec<Value>>, Status> {
+    /// All rows as sets of parameters.
+    async fn parameters(&mut self) -> std::result::Result<Vec<Vec<Value>>, Status> {
         let mut parameters = Vec::new();
-        let mut bytes = 0;
         while let Some(decoded) = self.next().await? {
             if let Decoded::Batch(batch) = decoded {
-                let sizes = batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().unwrap_or(0));
-                bytes += sizes.sum::<usize>();
-                if bytes > most_bytes {
-                    return Err(Status::resource_exhausted(format!(
-                        "more than {most_bytes} bytes of parameters; insert them in bulk, or raise the limit (--max-message)"
-                    )));
-                }
-                if parameters.len() + batch.num_rows() > MAX_PARAMETER_ROWS {
-                    return Err(Status::resource_exhausted(format!(
-                        "more than {MAX_PARAMETER_ROWS} rows of parameters; insert them in bulk"
-                    )));
-                }
                 parameters.extend(rows(&batch).map_err(|error| of_error(&error))?);
             }
         }

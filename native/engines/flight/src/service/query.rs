@@ -13,16 +13,14 @@ use boundary_bench_engine::table::arrow_schema_of;
 use boundary_bench_engine::{QueryOptions, not_a_query};
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::timeout::within;
-use boundary_bench_kernel::workers::stalled_reader;
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use super::{Call, CallResult, FlightService, Purpose, Running, command, refused};
+use super::{Call, CallResult, FlightService, Purpose, Running, command};
 use crate::data::{BatchWriter, schema_message};
-use crate::grpc::{MessageBody, Parts, Sent};
+use crate::grpc::{MessageBody, Parts};
 use crate::status::of_error;
 
 /// The size of the number at the beginning of a ticket, in bytes.
@@ -136,27 +134,24 @@ impl FlightService {
     async fn results(self: &Arc<Self>, runs: Vec<BoundStatement>, call: &Call, running: Option<Running>) -> CallResult {
         let mut runs = runs.into_iter();
         let Some(first) = runs.next() else { return Err(Status::internal("there is nothing to run")) };
-        let place = self.results.admit().map_err(|full| refused(&full))?;
         let stop = running.as_ref().map(|running| Arc::clone(&running.stop)).unwrap_or_default();
         let reader = tokio::select! {
-            started = self.timed(start(first)) => started?,
+            started = start(first) => started.map_err(|error| of_error(&error))?,
             () = stop.notified() => return Err(cancelled()),
         };
         let schema = arrow_schema_of(reader.columns());
         let (sender, receiver) = mpsc::channel(1);
-        let (body, taken) = MessageBody::answer(schema_message(&schema, None), receiver).counted();
-        let this = Arc::clone(self);
+        let body = MessageBody::answer(schema_message(&schema, None), receiver);
         let rest = Call { deadline: call.deadline, cancel: CancelToken::default(), purpose: Purpose::Read };
         tokio::spawn(async move {
-            let held = (running, place);
             let sent = tokio::select! {
-                sent = rest.within(this.send(reader, runs, &sender, &taken)) => sent,
+                sent = rest.within(send(reader, runs, &sender)) => sent,
                 () = stop.notified() => Err(cancelled()),
                 // The client has dropped the response.
                 () = sender.closed() => return,
             };
             // The query has ended, though its client may take long to read the end of the result.
-            drop(held);
+            drop(running);
             if let Err(status) = sent {
                 let _ = sender.send(Err(status)).await;
             }
@@ -164,50 +159,27 @@ impl FlightService {
         Ok(body)
     }
 
-    async fn send(
-        &self,
-        mut reader: QueryReader<Parts>,
-        mut runs: impl Iterator<Item = BoundStatement>,
-        sender: &mpsc::Sender<std::result::Result<Parts, Status>>,
-        taken: &Sent,
-    ) -> std::result::Result<(), Status> {
-        loop {
-            while let Some(parts) = self.timed(reader.next()).await? {
-                self.room(sender, taken).await?.send(Ok(parts));
-            }
-            let Some(next) = runs.next() else { return Ok(()) };
-            reader = self.timed(start(next)).await?;
-        }
-    }
-
-    /// Waits until the client has read the parts sent before. The time-out starts again while the client reads on.
-    async fn room<'sender, T>(
-        &self,
-        sender: &'sender mpsc::Sender<T>,
-        taken: &Sent,
-    ) -> std::result::Result<mpsc::Permit<'sender, T>, Status> {
-        loop {
-            let before = taken.parts();
-            let waited = tokio::time::timeout(self.limits.stall_time, sender.reserve()).await;
-            match waited {
-                Ok(room) => return room.map_err(|_| cancelled()),
-                Err(_) if taken.parts() > before => {}
-                Err(_) => return Err(of_error(&stalled_reader(self.limits.stall_time))),
-            }
-        }
-    }
-
-    /// Waits for the engine, for [`ServiceLimits::query_time`](super::ServiceLimits::query_time) at most.
-    async fn timed<T>(&self, work: impl Future<Output = Result<T>>) -> std::result::Result<T, Status> {
-        let result = within(Some(self.limits.query_time), work, |_| self.too_long()).await;
-        result.map_err(|error| of_error(&error))
-    }
-
     pub(super) fn ticket(&self, query: &CommandStatementQuery) -> TicketStatementQuery {
         let mut handle = BytesMut::with_capacity(NUMBER + query.query.len());
         handle.put_u64(self.new_ticket());
         handle.put_slice(query.query.as_bytes());
         TicketStatementQuery { statement_handle: handle.freeze() }
+    }
+}
+
+/// Sends the rows of a reader and of further runs, each part when the client has read the parts before it.
+async fn send(
+    mut reader: QueryReader<Parts>,
+    mut runs: impl Iterator<Item = BoundStatement>,
+    sender: &mpsc::Sender<std::result::Result<Parts, Status>>,
+) -> std::result::Result<(), Status> {
+    let failed = |error| of_error(&error);
+    loop {
+        while let Some(parts) = reader.next().await.map_err(failed)? {
+            sender.send(Ok(parts)).await.map_err(|_| cancelled())?;
+        }
+        let Some(next) = runs.next() else { return Ok(()) };
+        reader = start(next).await.map_err(failed)?;
     }
 }
 
