@@ -2,26 +2,13 @@
 /* eslint-disable */
 type Buffer = typeof globalThis extends { Buffer: { alloc(size: number): infer Known extends Uint8Array } } ? Known : Uint8Array
 
-/** The connections to a server of HTTP, whose calls are futures on tokio's threads. */
-export declare class HttpAsyncCalls {
+/** The connections to a server of HTTP. */
+export declare class HttpCalls {
   /**
-   * Connects to the server at `url`, which may have the options of TLS. `headers` are headers of all requests, each as `name: value`
-   * and a line break. A key in the URL is not sent.
+   * Connects to the server at `url`, which may have the options of TLS. The calls block threads of libuv's pool, or are futures on
+   * tokio's threads. `headers` are headers of all requests, each as `name: value` and a line break. A key in the URL is not sent.
    */
-  static open(url: string, headers?: string | undefined | null): Promise<HttpAsyncCalls>
-  /** Posts a text, and resolves to the response, even if its status is an error. */
-  post(path: string, body: string): Promise<HttpText>
-  /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  close(): void
-}
-
-/** The connections to a server of HTTP, whose calls block threads of libuv's pool. */
-export declare class HttpBlockingCalls {
-  /**
-   * Connects to the server at `url`, which may have the options of TLS. `headers` are headers of all requests, each as `name: value`
-   * and a line break. A key in the URL is not sent.
-   */
-  static open(url: string, headers?: string | undefined | null): Promise<HttpBlockingCalls>
+  static open(url: string, isBlocking: boolean, headers?: string | undefined | null): Promise<HttpCalls>
   /** Posts a text, and resolves to the response, even if its status is an error. */
   post(path: string, body: string): Promise<HttpText>
   /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
@@ -46,22 +33,10 @@ export declare class IngestStage {
   close(): Promise<void>
 }
 
-/** A connection to a server of the Redis wire, whose calls are futures on tokio's threads. */
-export declare class KvAsyncCalls {
-  /** Connects to the server and logs in. */
-  static open(url: string): Promise<KvAsyncCalls>
-  /** The value of a key, or null if the key does not exist. */
-  get(key: string): Promise<string | null>
-  /** Sets a key to a value. */
-  set(key: string, value: string): Promise<void>
-  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  close(): void
-}
-
-/** A connection to a server of the Redis wire, whose calls block threads of libuv's pool. */
-export declare class KvBlockingCalls {
-  /** Connects to the server and logs in. */
-  static open(url: string): Promise<KvBlockingCalls>
+/** A connection to a server of the Redis wire. */
+export declare class KvCalls {
+  /** Connects to the server and logs in. The calls block threads of libuv's pool, or are futures on tokio's threads. */
+  static open(url: string, isBlocking: boolean): Promise<KvCalls>
   /** The value of a key, or null if the key does not exist. */
   get(key: string): Promise<string | null>
   /** Sets a key to a value. */
@@ -115,22 +90,10 @@ export declare class PrivateShards {
   stop(): Promise<void>
 }
 
-/** A connection to a server of the MySQL wire, whose calls are futures on tokio's threads. */
-export declare class SqlAsyncCalls {
-  /** Connects to the server and logs in. */
-  static open(url: string): Promise<SqlAsyncCalls>
-  /** Checks that the server answers. */
-  ping(): Promise<void>
-  /** Runs a statement. It is prepared at its first use. */
-  execute(sql: string, parameters: readonly unknown[]): Promise<SqlAnswer>
-  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  close(): void
-}
-
-/** A connection to a server of the MySQL wire, whose calls block threads of libuv's pool. */
-export declare class SqlBlockingCalls {
-  /** Connects to the server and logs in. */
-  static open(url: string): Promise<SqlBlockingCalls>
+/** A connection to a server of the MySQL wire. */
+export declare class SqlCalls {
+  /** Connects to the server and logs in. The calls block threads of libuv's pool, or are futures on tokio's threads. */
+  static open(url: string, isBlocking: boolean): Promise<SqlCalls>
   /** Checks that the server answers. */
   ping(): Promise<void>
   /** Runs a statement. It is prepared at its first use. */
@@ -257,7 +220,7 @@ export declare namespace codec {
   /**
    * Returns a function that encodes the first rows of columns of these types as a batch over the beginning of `out`, and returns the size
    * of the batch. The block of the columns has room for `rows` rows, and for `textBytes` bytes in each column of texts or bytes.
-   * `native/codecs/src/rows/columns.rs` tells where the columns lie.
+   * `native/suite/src/codec/row_format/columns.rs` tells where the columns lie.
    */
   export function rowEncoder(kinds: ReadonlyArray<`${codec.RowKind}`>, rows: number, textBytes: number): (block: Uint8Array, rows: number, out: Uint8Array) => number
   /** The type of a column of rows. */
@@ -285,33 +248,12 @@ export declare namespace codec {
   }
   /** Whether a row matches. */
   export function rowMatches(age: number, active: boolean): boolean
-  /** Whether a text is SQL of the parser's grammar. */
+  /** Whether a text is SQL. */
   export function sqlIsValid(sql: string): boolean
-  /** The tree of SQL as JSON: of each node the same as `SqlNode` has. Throws an error with the place for a text that is no SQL. */
+  /** The trees of the statements of a text, as JSON. Throws an error for a text that is no SQL. */
   export function sqlJson(sql: string): string
-  /** A node of a tree. */
-  export interface SqlNode {
-    /** The number of the kind. */
-    kind: number
-    /** The flags of the kind. */
-    flags: number
-    /** The place of the node in the SQL, in characters. */
-    start: number
-    /** The length of the node in the SQL, in characters. */
-    length: number
-    /** The text of a name, a value, an operator or a word, absent for other nodes. */
-    text?: string
-    /** The children in their order. */
-    children: Array<codec.SqlNode>
-  }
-  /** The tree of SQL as objects. Throws an error with the place for a text that is no SQL, and for a tree of more than 1000 levels. */
-  export function sqlObjects(sql: string): codec.SqlNode
-  /**
-   * Makes a function that parses SQL into memory of the caller's. The function writes the words of all nodes, children before their
-   * parents, and returns the number of nodes. If the memory is too small, it writes nothing, and returns the negative number of words
-   * that it needs. Throws an error with the place for a text that is no SQL.
-   */
-  export function sqlWordsParser(): (sql: string, words: Uint32Array) => number
+  /** The trees of the statements of a text, as objects. Throws an error for a text that is no SQL. */
+  export function sqlObjects(sql: string): unknown
   /** A row of ten types, each of which may be null. */
   export interface TenTypesRow {
     truth: boolean | null

@@ -6,14 +6,7 @@ import { crossingFile } from './binaries.js';
 import { toBoundaryError } from './errors.js';
 import { lazyModule } from './lazy-module.js';
 
-export type {
-  IngestStage,
-  KvAsyncCalls,
-  KvBlockingCalls,
-  PrivateDelays,
-  PrivateServer,
-  PrivateShards,
-} from '../crossing.js';
+export type { IngestStage, KvCalls, PrivateDelays, PrivateServer, PrivateShards } from '../crossing.js';
 
 const require = createRequire(import.meta.url);
 

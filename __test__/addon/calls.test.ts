@@ -48,9 +48,13 @@ const ODD: [string, unknown][] = [
 ];
 
 describe.each([
-  { kind: 'asynchronous', Kv: crossing.KvAsyncCalls, Sql: crossing.SqlAsyncCalls, Http: crossing.HttpAsyncCalls },
-  { kind: 'blocking', Kv: crossing.KvBlockingCalls, Sql: crossing.SqlBlockingCalls, Http: crossing.HttpBlockingCalls },
-])('$kind calls', ({ Kv, Sql, Http }) => {
+  { kind: 'asynchronous', isBlocking: false },
+  { kind: 'blocking', isBlocking: true },
+])('$kind calls', ({ isBlocking }) => {
+  const Kv = { open: (url: string) => crossing.KvCalls.open(url, isBlocking) };
+  const Sql = { open: (url: string) => crossing.SqlCalls.open(url, isBlocking) };
+  const Http = { open: (url: string) => crossing.HttpCalls.open(url, isBlocking) };
+
   test.each(ODD)('refuse %s as a URL, a server, a key or a body', async (_, value) => {
     const redis = await startHoldingRedis();
     const web = await startRawServer(({ answer }) => answer('x'));
@@ -155,9 +159,9 @@ describe.each([
     const worker = new Worker(
       `const { createRequire } = require('node:module');
       const { parentPort, workerData } = require('node:worker_threads');
-      const addon = require(workerData.path);
-      addon[workerData.name].open(workerData.url).then((calls) => calls.get('a')).catch(() => {});`,
-      { eval: true, workerData: { path: crossingFile(), name: Kv.name, url: redis.url } },
+      const { path, url, isBlocking } = workerData;
+      require(path).KvCalls.open(url, isBlocking).then((calls) => calls.get('a')).catch(() => {});`,
+      { eval: true, workerData: { path: crossingFile(), url: redis.url, isBlocking } },
     );
     await until(() => redis.held.length === 1);
     const ended = worker.terminate();
@@ -228,7 +232,7 @@ test('blocking calls occupy the threads of libuv, and others wait for a place; a
   const { held, release, url, close } = await startHoldingRedis();
   const connections = Array.from({ length: places + 1 }, () => url);
 
-  const free = await Promise.all(connections.map((server) => crossing.KvAsyncCalls.open(server)));
+  const free = await Promise.all(connections.map((server) => crossing.KvCalls.open(server, false)));
   const ahead = free.map((calls) => calls.get('a'));
   await until(() => held.length === places + 1);
   // It would wait forever if the calls took the places.
@@ -236,7 +240,7 @@ test('blocking calls occupy the threads of libuv, and others wait for a place; a
   while (held.length > 0) release();
   expect(await Promise.all(ahead)).toEqual(connections.map(() => 'x'));
 
-  const blocking = await Promise.all(connections.map((server) => crossing.KvBlockingCalls.open(server)));
+  const blocking = await Promise.all(connections.map((server) => crossing.KvCalls.open(server, true)));
   const answers = blocking.map((calls) => calls.get('a'));
   await until(() => held.length === places);
   let isThere = false;

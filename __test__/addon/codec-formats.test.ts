@@ -61,40 +61,18 @@ describe.each(Object.entries(reading))('%s', (_, [call, good]) => {
   });
 });
 
-describe('memory that is one element too small', () => {
-  const text = '[]';
-  const [numbers, texts] = [1 + 12 * 10, 190];
-
-  it.each([
-    ['numbers', () => codec.jsonReader()(json, new Float64Array(numbers - 1), new Uint8Array(texts))],
-    ['texts', () => codec.jsonReader()(json, new Float64Array(numbers), new Uint8Array(texts - 1))],
-    ['numbers of no records', () => codec.jsonReader()(text, new Float64Array(0), new Uint8Array(0))],
-    [
-      'numbers, MessagePack',
-      () => codec.messagePackReader()(bytes, new Float64Array(numbers - 1), new Uint8Array(texts)),
-    ],
-    ...[0, 1, 2, 3].map((place): [string, () => number] => [
-      `column ${place}`,
-      () => {
-        const length = (column: number, needed: number): number => needed - (column === place ? 1 : 0);
-        const textBytes = Array.from({ length: 1000 }, (_, id) => `reading_${id}`).join('').length;
-        return codec.arrowReader()(
-          stream,
-          new Int32Array(length(0, 1000)),
-          new Float64Array(length(1, 1000)),
-          new Int32Array(length(2, 1001)),
-          new Uint8Array(length(3, textBytes)),
-        );
-      },
-    ]),
-  ])('is refused: %s', (_, call) => {
-    expect(codeOf(call)).toBe('BB_TOO_LARGE');
-  });
-
-  it('is not memory of just the size', () => {
-    expect(codec.jsonReader()(json, new Float64Array(numbers), new Uint8Array(texts))).toBe(10);
-    expect(codec.jsonReader()(text, new Float64Array(1), new Uint8Array(0))).toBe(0);
-  });
+it.each([0, 1, 2, 3])('memory that is one element too small for the column %i is refused', (place) => {
+  const length = (column: number, needed: number): number => needed - (column === place ? 1 : 0);
+  const textBytes = Array.from({ length: 1000 }, (_, id) => `reading_${id}`).join('').length;
+  const call = (): number =>
+    codec.arrowReader()(
+      stream,
+      new Int32Array(length(0, 1000)),
+      new Float64Array(length(1, 1000)),
+      new Int32Array(length(2, 1001)),
+      new Uint8Array(length(3, textBytes)),
+    );
+  expect(codeOf(call)).toBe('BB_TOO_LARGE');
 });
 
 it('memory that is read is not written', () => {
@@ -118,21 +96,6 @@ it('memory that is read is not written', () => {
   expect(readArrow(rows, ...columns)).toBe(1000);
   expectRefused(() => readArrow(rows, new Int32Array(memory), columns[1], columns[2], columns[3]));
   expectRefused(() => readArrow(rows, columns[0], columns[1], columns[2], new Uint8Array(memory)));
-});
-
-it('an Arrow stream that is changed or cut anywhere is read or refused', () => {
-  const read = codec.arrowReader();
-  const columns = [new Int32Array(1000), new Float64Array(1000), new Int32Array(1001), new Uint8Array(20_000)] as const;
-  const codes = new Set<string | undefined>();
-  for (let at = 0; at < stream.length; at += at < 1000 ? 1 : 97) {
-    codes.add(codeOf(() => read(stream.slice(0, at), ...columns)));
-    for (const byte of [0, 0x7f, 0xff])
-      codes.add(codeOf(() => read(Uint8Array.from(stream).fill(byte, at, at + 1), ...columns)));
-  }
-  codes.delete(undefined);
-  codes.delete('BB_TOO_LARGE');
-  codes.delete('BB_SCHEMA_MISMATCH');
-  expect([...codes]).toEqual(['BB_INVALID_IPC']);
 });
 
 describe('a string', () => {

@@ -258,18 +258,22 @@ function ownPackages(file) {
   });
 }
 
-/** The workloads that the families of calls have. A committed run may have others, which are gone since. */
-const KNOWN = {
-  boundary: new Set(Object.keys(BOUNDARY_MATRIX.workloads)),
-  codec: new Set(Object.keys(CODEC_MATRIX.workloads)),
-};
+/** The families of calls. A committed run may have workloads and variants that are gone since. */
+const MATRICES = { boundary: BOUNDARY_MATRIX, codec: CODEC_MATRIX };
+
+/** Whether the matrix of a kind has a variant of a workload. */
+function isKnown(kind, { workload, side, variant }) {
+  return MATRICES[kind].lanes.some(
+    (lane) => lane.side === side && lane.variant === variant && lane.workloads.includes(workload),
+  );
+}
 
 /** The calls of a family: all of them, or the single calls of some workloads. */
 function calls(kind, workloads) {
   return ifCommitted(kind, () => {
     const run = newestRun(kind);
-    const isShown = ({ workload, batch }) =>
-      KNOWN[kind].has(workload) && (workloads === undefined || (workloads.includes(workload) && batch === undefined));
+    const isShown = ({ batch, ...cell }) =>
+      isKnown(kind, cell) && (workloads === undefined || (workloads.includes(cell.workload) && batch === undefined));
     const completed = completedOf(run.records).filter(isShown);
     const notes = noVerdictNotes(completed).map(paragraph);
     return [...tableBlock(callTable(completed, run.comparisons, judgeOf(run))), ...notes, measuredBy(run)];

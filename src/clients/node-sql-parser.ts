@@ -3,7 +3,7 @@
  * statements of the matrix: MySQL's knows neither BOOLEAN nor NULLS LAST. Its own build is loaded, since the package as a whole loads the
  * parsers of all dialects.
  */
-import type { ReadSql, TakeStatement } from './js-sql-parser.js';
+import { type ReadSql, type TakeStatement, readSqlBy } from './js-sql-parser.js';
 import { loadPackage } from './optional-package.js';
 
 export const NODE_SQL_PARSER = 'node-sql-parser';
@@ -36,13 +36,7 @@ export function nodeSqlParser(): ReadSql {
   const { Parser } = loadPackage<{ Parser: new () => NodeSqlParser }>(`${NODE_SQL_PARSER}/build/redshift.js`);
   const parser = new Parser();
   const options: Options = { database: 'Redshift' };
-  return (sql, take) => {
-    const ast = parser.astify(sql, options);
-    if (!Array.isArray(ast)) return takeAst(ast as Ast, take);
-    let sum = 0;
-    for (const statement of ast as readonly Ast[]) sum += takeAst(statement, take);
-    return sum;
-  };
+  return readSqlBy((sql) => [parser.astify(sql, options)].flat() as readonly Ast[], takeAst);
 }
 
 function takeAst(ast: Ast, take: TakeStatement): number {

@@ -1,5 +1,5 @@
 /** `pgsql-ast-parser`: a parser of PostgreSQL's dialect by nearley, which keeps the places of no nodes unless it is told to. */
-import type { ReadSql, TakeStatement } from './js-sql-parser.js';
+import { type ReadSql, type TakeStatement, readSqlBy } from './js-sql-parser.js';
 import { loadPackage } from './optional-package.js';
 
 export const PGSQL_AST_PARSER = 'pgsql-ast-parser';
@@ -22,11 +22,7 @@ type Ast =
 
 export function pgsqlAstParser(): ReadSql {
   const { parse } = loadPackage<{ parse: (sql: string) => readonly Ast[] }>(PGSQL_AST_PARSER);
-  return (sql, take) => {
-    let sum = 0;
-    for (const statement of parse(sql)) sum += takeAst(statement, take);
-    return sum;
-  };
+  return readSqlBy((sql) => parse(sql), takeAst);
 }
 
 function takeAst(ast: Ast, take: TakeStatement): number {

@@ -13,7 +13,6 @@ const REFERENCES: ReadonlySet<string> = new Set([
   'mysql_async',
   'redis',
   'reqwest',
-  'sqlparser',
   'tonic',
 ]);
 

@@ -14,7 +14,6 @@ import {
 } from '../../../src/index.js';
 import { dataViewColumns } from '../../../src/clients/data-view-columns.js';
 import { lineProtocol } from '../../../src/clients/line-protocol.js';
-import { SqlTree } from '../../../src/families/codec/sql-tree.js';
 
 const value = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -94,23 +93,5 @@ test('a parser that is used again reads what a new one reads', () => {
       expect(again.length).toBe(lines.length);
       expect([again.series, again.tables]).toEqual([fresh.series, fresh.tables]);
     }),
-  );
-});
-
-test('a tree of any number of nodes is the same as from a new parser', () => {
-  const tree = new SqlTree();
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 3000 }), (columns) => {
-      const sql = `SELECT ${Array.from({ length: columns }, (_, column) => `c${column}`).join(', ')} FROM t`;
-      const fresh = new SqlTree();
-      tree.parse(sql);
-      fresh.parse(sql);
-      expect(tree.length).toBe(fresh.length);
-      const nodesOf = (tree: SqlTree) =>
-        Array.from({ length: tree.length }, (_, node) => [tree.kind(node), tree.start(node), tree.text(node)].join());
-      expect(nodesOf(tree).join('\n')).toBe(nodesOf(fresh).join('\n'));
-      expect(tree.text(tree.root)).toBe(sql);
-    }),
-    { numRuns: 20 },
   );
 });

@@ -6,11 +6,7 @@
 //! - [`points`]: the points that every format is decoded to, and [`arrow`], their Arrow batch.
 //! - [`rules`]: the names and times that can be stored, from any format.
 //!
-//! Of tables, [`rows`]: rows as bytes, from structs or columns, and out of bytes.
-//!
 //! Of JSON, [`json`]: values picked out by paths, without a tree.
-//!
-//! Of SQL, [`sql`]: statements as flat trees.
 
 pub mod arrow;
 pub mod error;
@@ -20,9 +16,7 @@ pub mod msgpack;
 pub mod points;
 pub mod precision;
 mod read_options;
-pub mod rows;
 pub mod rules;
-pub mod sql;
 
 pub use error::{Error, Result};
 pub use points::{FieldKind, Points};

@@ -1,4 +1,4 @@
-//! The functions of the family `codec`. `boundary_bench_suite::codec` and `boundary_bench_codecs` have their work.
+//! The functions of the family `codec`. `boundary_bench_suite::codec` has their work.
 
 mod filter;
 mod formats;

@@ -1,7 +1,6 @@
 //! The foundations of every export: errors, calls, the event loop, and the runtime.
 
 pub mod attachment;
-pub mod caller;
 pub mod errors;
 pub mod fast_call;
 pub mod handle_scope;

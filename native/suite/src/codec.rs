@@ -3,6 +3,7 @@
 pub mod filter;
 pub mod formats;
 pub mod parser;
+pub mod row_format;
 pub mod rows;
 pub mod tree;
 

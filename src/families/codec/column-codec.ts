@@ -1,5 +1,5 @@
 /**
- * Rows written from columns and read into them in JavaScript, as `native/codecs/src/rows/columns.rs` does it in Rust.
+ * Rows written from columns and read into them in JavaScript, as `native/suite/src/codec/row_format/columns.rs` does it in Rust.
  *
  * The types of the columns become the code of a function that goes over the rows, with lines of its own for each column. V8
  * compiles those to a few instructions per value. A loop over the columns of a row would choose a type for each value.

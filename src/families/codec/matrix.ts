@@ -9,8 +9,6 @@ export interface ParsedStatement {
   readonly table: string;
   /** The number of its items, columns or assignments. */
   readonly parts: number;
-  /** The number of the nodes of its tree and of the characters of their texts. Only for the statement whose tree is walked. */
-  readonly walk?: number;
 }
 
 /** The family `codec` of `bench/matrix.json`. */

@@ -1,5 +1,5 @@
 /**
- * Rows of a table as bytes, written from values and read into values one by one. `native/codecs/src/rows.rs` describes their
+ * Rows of a table as bytes, written from values and read into values one by one. `native/suite/src/codec/row_format.rs` describes their
  * layout, and has the same in Rust.
  *
  * Short texts are written and read character by character, since a call into `Buffer`'s own code takes as long as some forty

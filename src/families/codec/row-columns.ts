@@ -1,4 +1,4 @@
-/** Columns of rows in one block of memory, as `native/codecs/src/rows/columns.rs` lays them out. */
+/** Columns of rows in one block of memory, as `native/suite/src/codec/row_format/columns.rs` lays them out. */
 import { type RowKind, bitmapBytes } from './row-codec.js';
 
 /** The bytes of a value of each type of a fixed width. */

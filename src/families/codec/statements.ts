@@ -35,8 +35,7 @@ export function statementsOf(workload: string, batch: number): readonly (readonl
     const places = Array.from({ length: batch }, (_, place) => place);
     return eachTurn((turn) => places.map((place) => statementOfTurn(IN_ORDER[place % IN_ORDER.length]!, turn + place)));
   }
-  const statement = CODEC_MATRIX.statements[name === 'walk' ? 'select_complex' : name]!;
-  return eachTurn((turn) => [statementOfTurn(statement, turn)]);
+  return eachTurn((turn) => [statementOfTurn(CODEC_MATRIX.statements[name]!, turn)]);
 }
 
 /** A text of statements, made flat, as one that comes from elsewhere is. */
@@ -46,12 +45,10 @@ export function textOf(statements: readonly ParsedStatement[]): string {
 
 /**
  * The sum of the results of `operations` operations. An operation is a statement. Its result is `1` if it is only asked whether it
- * is valid. If each node is visited, the result is the number of nodes plus the number of characters of their texts. Otherwise it
- * is `resultOfStatement`.
+ * is valid, and `resultOfStatement` otherwise.
  */
 export function resultOfParsing(workload: string, lane: string, batch: number, operations: number): number {
   if (lane === 'valid') return operations;
-  if (workload === 'parse.walk') return operations * CODEC_MATRIX.statements['select_complex']!.walk!;
   const texts = statementsOf(workload, batch);
   const whole = Math.floor(operations / batch);
   const begun = texts[whole % TURNS]!.slice(0, operations % batch);

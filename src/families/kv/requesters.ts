@@ -1,5 +1,5 @@
 /** The work of one request, by the cell's workload and lane, for each client. */
-import { crossing, type KvAsyncCalls, type KvBlockingCalls } from '../../crossing-addon.js';
+import { crossing, type KvCalls } from '../../crossing-addon.js';
 import { KvClient } from '../../library/kv/kv-client.js';
 import type { KvValues } from '../../library/kv/kv-values.js';
 import type { JsKvConnection } from '../../clients/js-kv-client.js';
@@ -22,18 +22,14 @@ type Request = (index: number) => Promise<void>;
 export async function openNapiRequester(work: KvShared, url: string): Promise<Requester> {
   const { lane } = work.planned.cell;
   if (lane === 'call-async' || lane === 'call-blocking') {
-    const Calls = lane === 'call-async' ? crossing.KvAsyncCalls : crossing.KvBlockingCalls;
-    const calls = await Calls.open(url);
+    const calls = await crossing.KvCalls.open(url, lane === 'call-blocking');
     return { request: callRequest(work, calls), close: async () => calls.close() };
   }
   const client = await KvClient.connect(url);
   return { request: napiRequest(work, client), close: () => client.close() };
 }
 
-function callRequest(
-  { planned: { cell }, keyspace: { keys, values }, reader }: KvShared,
-  calls: KvAsyncCalls | KvBlockingCalls,
-): Request {
+function callRequest({ planned: { cell }, keyspace: { keys, values }, reader }: KvShared, calls: KvCalls): Request {
   switch (cell.workload) {
     case 'get':
       return async (index) => reader().addText(await calls.get(keys[index]!), index);

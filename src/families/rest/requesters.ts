@@ -39,8 +39,7 @@ export interface ReadResponse {
 export async function openRequester(work: RestShared): Promise<Requester> {
   const { cell, clientModule } = work.planned;
   const { lane, side } = cell;
-  if (lane === 'call-async') return callRequester(work, crossing.HttpAsyncCalls);
-  if (lane === 'call-blocking') return callRequester(work, crossing.HttpBlockingCalls);
+  if (lane === 'call-async' || lane === 'call-blocking') return callRequester(work, lane === 'call-blocking');
   return side === 'napi' && clientModule === undefined ? napiRequester(work) : jsRequester(work);
 }
 
@@ -91,13 +90,10 @@ function requester<A extends ReadResponse>(
 }
 
 /** A requester whose calls cross one by one. */
-async function callRequester(
-  work: RestShared,
-  Calls: typeof crossing.HttpAsyncCalls | typeof crossing.HttpBlockingCalls,
-): Promise<Requester> {
+async function callRequester(work: RestShared, isBlocking: boolean): Promise<Requester> {
   const { url, headers, tlsCa } = work.address;
   const address = tlsCa === undefined ? url : `${url}?tls-ca=${encodeURIComponent(tlsCa)}`;
-  const calls = await Calls.open(address, headerLines(headers));
+  const calls = await crossing.HttpCalls.open(address, isBlocking, headerLines(headers));
   return requester(work, {
     post: async (path, body) => withText(await calls.post(path, body)),
     close: async () => calls.close(),

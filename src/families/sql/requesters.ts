@@ -44,8 +44,7 @@ interface SqlConnection
 export async function openNapiRequester(work: SqlShared, url: string): Promise<SqlRequester> {
   const { lane } = work.planned.cell;
   if (lane === 'call-async' || lane === 'call-blocking') {
-    const Calls = lane === 'call-async' ? crossing.SqlAsyncCalls : crossing.SqlBlockingCalls;
-    const calls = await Calls.open(url);
+    const calls = await crossing.SqlCalls.open(url, lane === 'call-blocking');
     return requester(work, {
       ping: () => calls.ping(),
       request: ({ sql, parameters = [] }) => calls.execute(sql, parameters as ParameterInput[]),

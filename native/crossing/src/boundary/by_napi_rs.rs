@@ -124,19 +124,7 @@ pub struct BoundaryRecord {
     pub city: String,
 }
 
-impl From<BoundaryRecord> for Record {
-    fn from(record: BoundaryRecord) -> Self {
-        let BoundaryRecord { id, sensor, value, timestamp, score, count, active, flagged, name, city } = record;
-        Self { id, sensor, value, timestamp, score, count, active, flagged, name, city }
-    }
-}
-
-impl From<Record> for BoundaryRecord {
-    fn from(record: Record) -> Self {
-        let Record { id, sensor, value, timestamp, score, count, active, flagged, name, city } = record;
-        Self { id, sensor, value, timestamp, score, count, active, flagged, name, city }
-    }
-}
+same_fields!(BoundaryRecord = Record { id, sensor, value, timestamp, score, count, active, flagged, name, city });
 
 /// The sum of an object's fields.
 #[napi(namespace = "napiRs")]

@@ -16,17 +16,7 @@ pub struct BoundaryNamedRow {
     pub name: String,
 }
 
-impl From<BoundaryNamedRow> for NamedRow {
-    fn from(BoundaryNamedRow { id, score, name }: BoundaryNamedRow) -> Self {
-        Self { id, score, name }
-    }
-}
-
-impl From<NamedRow> for BoundaryNamedRow {
-    fn from(NamedRow { id, score, name }: NamedRow) -> Self {
-        Self { id, score, name }
-    }
-}
+same_fields!(BoundaryNamedRow = NamedRow { id, score, name });
 
 /// A row of an id and 3 numbers.
 #[napi(object, namespace = "napiRs")]
@@ -37,17 +27,7 @@ pub struct BoundaryFourRow {
     pub c: f64,
 }
 
-impl From<BoundaryFourRow> for FourRow {
-    fn from(BoundaryFourRow { id, a, b, c }: BoundaryFourRow) -> Self {
-        Self { id, a, b, c }
-    }
-}
-
-impl From<FourRow> for BoundaryFourRow {
-    fn from(FourRow { id, a, b, c }: FourRow) -> Self {
-        Self { id, a, b, c }
-    }
-}
+same_fields!(BoundaryFourRow = FourRow { id, a, b, c });
 
 /// A row of an id and 7 numbers.
 #[napi(object, namespace = "napiRs")]
@@ -62,17 +42,7 @@ pub struct BoundaryWideRow {
     pub g: f64,
 }
 
-impl From<BoundaryWideRow> for WideRow {
-    fn from(BoundaryWideRow { id, a, b, c, d, e, f, g }: BoundaryWideRow) -> Self {
-        Self { id, a, b, c, d, e, f, g }
-    }
-}
-
-impl From<WideRow> for BoundaryWideRow {
-    fn from(WideRow { id, a, b, c, d, e, f, g }: WideRow) -> Self {
-        Self { id, a, b, c, d, e, f, g }
-    }
-}
+same_fields!(BoundaryWideRow = WideRow { id, a, b, c, d, e, f, g });
 
 /// Converts rows of the suite to rows of napi-rs, or the other way around. Both have the same fields, so that no row is copied.
 fn converted<Given, Wanted: From<Given>>(rows: Vec<Given>) -> Vec<Wanted> {

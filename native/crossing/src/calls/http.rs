@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use boundary_bench_http::{Address, HttpClient, HttpOptions, Origin, Request as HttpRequest};
 use boundary_bench_kernel::Result;
-use boundary_bench_node::host::caller::{Caller, Request};
 use napi::Env;
-use napi::bindgen_prelude::{AsyncBlock, AsyncTask};
 use napi_derive::napi;
 
-use super::{Blocking, BlockingCaller, on_pool, on_tokio};
+use super::{Calls, Promised, Request};
 
 async fn connect(url: String, headers: Option<String>) -> Result<HttpClient> {
     let address: Address = url.parse()?;
@@ -44,58 +42,33 @@ impl Request for Post {
     }
 }
 
-/// The connections to a server of HTTP, whose calls are futures on tokio's threads.
+/// The connections to a server of HTTP.
 #[napi]
-pub struct HttpAsyncCalls {
-    caller: Caller<HttpClient>,
-}
+pub struct HttpCalls(Calls<HttpClient>);
 
 #[napi]
-impl HttpAsyncCalls {
-    /// Connects to the server at `url`, which may have the options of TLS. `headers` are headers of all requests, each as `name: value`
-    /// and a line break. A key in the URL is not sent.
-    #[napi(catch_unwind)]
-    pub fn open(env: Env, url: String, headers: Option<String>) -> napi::Result<AsyncBlock<HttpAsyncCalls>> {
-        on_tokio(env, async { Ok(Self { caller: Caller::new(Some(connect(url, headers).await?)) }) })
-    }
-
-    /// Posts a text, and resolves to the response, even if its status is an error.
-    #[napi(catch_unwind)]
-    pub fn post(&self, env: Env, path: String, body: String) -> napi::Result<AsyncBlock<HttpText>> {
-        on_tokio(env, self.caller.run(Post(path, body)))
-    }
-
-    /// Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time.
-    #[napi(catch_unwind)]
-    pub fn close(&self) {
-        self.caller.close();
-    }
-}
-
-/// The connections to a server of HTTP, whose calls block threads of libuv's pool.
-#[napi]
-pub struct HttpBlockingCalls {
-    caller: BlockingCaller<HttpClient>,
-}
-
-#[napi]
-impl HttpBlockingCalls {
-    /// Connects to the server at `url`, which may have the options of TLS. `headers` are headers of all requests, each as `name: value`
-    /// and a line break. A key in the URL is not sent.
-    #[napi(catch_unwind, ts_return_type = "Promise<HttpBlockingCalls>")]
-    pub fn open(url: String, headers: Option<String>) -> AsyncTask<Blocking<HttpBlockingCalls>> {
-        on_pool(|| Ok(Self { caller: BlockingCaller::connect(connect(url, headers))? }))
+impl HttpCalls {
+    /// Connects to the server at `url`, which may have the options of TLS. The calls block threads of libuv's pool, or are futures on
+    /// tokio's threads. `headers` are headers of all requests, each as `name: value` and a line break. A key in the URL is not sent.
+    #[napi(catch_unwind, ts_return_type = "Promise<HttpCalls>")]
+    pub fn open(
+        env: Env,
+        url: String,
+        is_blocking: bool,
+        headers: Option<String>,
+    ) -> napi::Result<Promised<HttpCalls>> {
+        Calls::open(env, is_blocking, connect(url, headers), Self)
     }
 
     /// Posts a text, and resolves to the response, even if its status is an error.
     #[napi(catch_unwind, ts_return_type = "Promise<HttpText>")]
-    pub fn post(&self, path: String, body: String) -> AsyncTask<Blocking<HttpText>> {
-        self.caller.call(Post(path, body))
+    pub fn post(&self, env: Env, path: String, body: String) -> napi::Result<Promised<HttpText>> {
+        self.0.call(env, Post(path, body))
     }
 
     /// Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.caller.caller.close();
+        self.0.close();
     }
 }

@@ -1,13 +1,11 @@
 //! Calls of the Redis wire.
 
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_node::host::caller::{Caller, Request};
 use boundary_bench_redis::{KvClient, KvOptions};
 use napi::Env;
-use napi::bindgen_prelude::{AsyncBlock, AsyncTask};
 use napi_derive::napi;
 
-use super::{Blocking, BlockingCaller, on_pool, on_tokio};
+use super::{Calls, Promised, Request};
 
 async fn connect(url: String) -> Result<KvClient> {
     KvClient::connect(url.parse()?, KvOptions::default()).await
@@ -43,68 +41,33 @@ impl Request for Set {
     }
 }
 
-/// A connection to a server of the Redis wire, whose calls are futures on tokio's threads.
+/// A connection to a server of the Redis wire.
 #[napi]
-pub struct KvAsyncCalls {
-    caller: Caller<KvClient>,
-}
+pub struct KvCalls(Calls<KvClient>);
 
 #[napi]
-impl KvAsyncCalls {
-    /// Connects to the server and logs in.
-    #[napi(catch_unwind)]
-    pub fn open(env: Env, url: String) -> napi::Result<AsyncBlock<KvAsyncCalls>> {
-        on_tokio(env, async { Ok(Self { caller: Caller::new(Some(connect(url).await?)) }) })
+impl KvCalls {
+    /// Connects to the server and logs in. The calls block threads of libuv's pool, or are futures on tokio's threads.
+    #[napi(catch_unwind, ts_return_type = "Promise<KvCalls>")]
+    pub fn open(env: Env, url: String, is_blocking: bool) -> napi::Result<Promised<KvCalls>> {
+        Calls::open(env, is_blocking, connect(url), Self)
     }
 
     /// The value of a key, or null if the key does not exist.
     #[napi(catch_unwind, ts_return_type = "Promise<string | null>")]
-    pub fn get(&self, env: Env, key: String) -> napi::Result<AsyncBlock<Option<String>>> {
-        on_tokio(env, self.caller.run(Get(key)))
+    pub fn get(&self, env: Env, key: String) -> napi::Result<Promised<Option<String>>> {
+        self.0.call(env, Get(key))
     }
 
     /// Sets a key to a value.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn set(&self, env: Env, key: String, value: String) -> napi::Result<AsyncBlock<()>> {
-        on_tokio(env, self.caller.run(Set(key, value)))
+    pub fn set(&self, env: Env, key: String, value: String) -> napi::Result<Promised<()>> {
+        self.0.call(env, Set(key, value))
     }
 
     /// Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.caller.close();
-    }
-}
-
-/// A connection to a server of the Redis wire, whose calls block threads of libuv's pool.
-#[napi]
-pub struct KvBlockingCalls {
-    caller: BlockingCaller<KvClient>,
-}
-
-#[napi]
-impl KvBlockingCalls {
-    /// Connects to the server and logs in.
-    #[napi(catch_unwind, ts_return_type = "Promise<KvBlockingCalls>")]
-    pub fn open(url: String) -> AsyncTask<Blocking<KvBlockingCalls>> {
-        on_pool(|| Ok(Self { caller: BlockingCaller::connect(connect(url))? }))
-    }
-
-    /// The value of a key, or null if the key does not exist.
-    #[napi(catch_unwind, ts_return_type = "Promise<string | null>")]
-    pub fn get(&self, key: String) -> AsyncTask<Blocking<Option<String>>> {
-        self.caller.call(Get(key))
-    }
-
-    /// Sets a key to a value.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn set(&self, key: String, value: String) -> AsyncTask<Blocking<()>> {
-        self.caller.call(Set(key, value))
-    }
-
-    /// Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time.
-    #[napi(catch_unwind)]
-    pub fn close(&self) {
-        self.caller.caller.close();
+        self.0.close();
     }
 }

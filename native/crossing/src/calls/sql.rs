@@ -3,15 +3,14 @@
 use boundary_bench_engine::{Value, decimal};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{Cell, SqlSession};
-use boundary_bench_node::host::caller::{Caller, Request};
 use boundary_bench_node::values::arrays::array_of_objects;
 use boundary_bench_node::values::numbers::{MAX_SAFE_INTEGER, safe_integer};
 use boundary_bench_node::values::parameters::Parameters;
-use napi::bindgen_prelude::{AsyncBlock, AsyncTask, BigInt, Buffer, Null, Object, ToNapiValue, TypeName};
+use napi::bindgen_prelude::{BigInt, Buffer, Null, Object, ToNapiValue, TypeName};
 use napi::{Env, ValueType, sys};
 use napi_derive::napi;
 
-use super::{Blocking, BlockingCaller, on_pool, on_tokio};
+use super::{Calls, Promised, Request};
 
 async fn connect(url: String) -> Result<SqlSession> {
     Ok(SqlSession::open(&url.parse()?).await?)
@@ -83,7 +82,7 @@ fn several_results() -> Error {
     Error::Unsupported("the statement was run, and returned several results, of which this call returns one".to_owned())
 }
 
-/// A value of a rowthat no longer borrows the packet. A decimal is kept as its text.
+/// A value of a row that no longer borrows the packet. A decimal is kept as its text.
 fn value_of(cell: Cell<'_>) -> Value {
     match cell {
         Cell::Null => Value::Null,
@@ -160,57 +159,22 @@ pub struct SqlAnswer {
     pub rows: Rows,
 }
 
-/// A connection to a server of the MySQL wire, whose calls are futures on tokio's threads.
+/// A connection to a server of the MySQL wire.
 #[napi]
-pub struct SqlAsyncCalls {
-    caller: Caller<SqlSession>,
-}
+pub struct SqlCalls(Calls<SqlSession>);
 
 #[napi]
-impl SqlAsyncCalls {
-    /// Connects to the server and logs in.
-    #[napi(catch_unwind)]
-    pub fn open(env: Env, url: String) -> napi::Result<AsyncBlock<SqlAsyncCalls>> {
-        on_tokio(env, async { Ok(Self { caller: Caller::new(Some(connect(url).await?)) }) })
+impl SqlCalls {
+    /// Connects to the server and logs in. The calls block threads of libuv's pool, or are futures on tokio's threads.
+    #[napi(catch_unwind, ts_return_type = "Promise<SqlCalls>")]
+    pub fn open(env: Env, url: String, is_blocking: bool) -> napi::Result<Promised<SqlCalls>> {
+        Calls::open(env, is_blocking, connect(url), Self)
     }
 
     /// Checks that the server answers.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn ping(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        on_tokio(env, self.caller.run(Ping))
-    }
-
-    /// Runs a statement. It is prepared at its first use.
-    #[napi(catch_unwind, ts_args_type = "sql: string, parameters: readonly unknown[]")]
-    pub fn execute(&self, env: Env, sql: String, parameters: Parameters) -> napi::Result<AsyncBlock<SqlAnswer>> {
-        on_tokio(env, self.caller.run(Execute::new(sql, parameters)))
-    }
-
-    /// Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time.
-    #[napi(catch_unwind)]
-    pub fn close(&self) {
-        self.caller.close();
-    }
-}
-
-/// A connection to a server of the MySQL wire, whose calls block threads of libuv's pool.
-#[napi]
-pub struct SqlBlockingCalls {
-    caller: BlockingCaller<SqlSession>,
-}
-
-#[napi]
-impl SqlBlockingCalls {
-    /// Connects to the server and logs in.
-    #[napi(catch_unwind, ts_return_type = "Promise<SqlBlockingCalls>")]
-    pub fn open(url: String) -> AsyncTask<Blocking<SqlBlockingCalls>> {
-        on_pool(|| Ok(Self { caller: BlockingCaller::connect(connect(url))? }))
-    }
-
-    /// Checks that the server answers.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn ping(&self) -> AsyncTask<Blocking<()>> {
-        self.caller.call(Ping)
+    pub fn ping(&self, env: Env) -> napi::Result<Promised<()>> {
+        self.0.call(env, Ping)
     }
 
     /// Runs a statement. It is prepared at its first use.
@@ -219,13 +183,13 @@ impl SqlBlockingCalls {
         ts_args_type = "sql: string, parameters: readonly unknown[]",
         ts_return_type = "Promise<SqlAnswer>"
     )]
-    pub fn execute(&self, sql: String, parameters: Parameters) -> AsyncTask<Blocking<SqlAnswer>> {
-        self.caller.call(Execute::new(sql, parameters))
+    pub fn execute(&self, env: Env, sql: String, parameters: Parameters) -> napi::Result<Promised<SqlAnswer>> {
+        self.0.call(env, Execute::new(sql, parameters))
     }
 
     /// Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.caller.caller.close();
+        self.0.close();
     }
 }

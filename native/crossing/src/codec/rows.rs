@@ -1,11 +1,11 @@
 //! Rows as bytes: by napi-rs, from objects and into objects, and by functions that work on columns in the caller's memory.
 
-use boundary_bench_codecs::rows::{Kind, Layout, decode_rows, encode_rows};
 use boundary_bench_kernel::Error;
 use boundary_bench_node::host::errors::{invalid, js};
 use boundary_bench_node::host::fast_call::{FastCall, function};
 use boundary_bench_node::memory::typed_memory::{BYTES, elements_at, elements_at_mut, memory_of, overlap};
 use boundary_bench_node::values::numbers::count;
+use boundary_bench_suite::codec::row_format::{Kind, Layout, WriteRow, decode_rows, encode_rows};
 use boundary_bench_suite::codec::rows;
 use napi::bindgen_prelude::{Array, BigInt, Buffer, FromNapiValue, Uint8ArraySlice, Unknown};
 use napi::{Env, sys};
@@ -110,7 +110,7 @@ fn rows_of<Row: FromNapiValue, Converted: TryFrom<Row, Error = napi::Error>>(
     Ok(rows)
 }
 
-fn encoded<Row: boundary_bench_codecs::rows::WriteRow>(rows: &[Row]) -> napi::Result<Buffer> {
+fn encoded<Row: WriteRow>(rows: &[Row]) -> napi::Result<Buffer> {
     let mut out = Vec::new();
     encode_rows(rows, &mut out).map_err(js)?;
     Ok(out.into())
@@ -239,7 +239,7 @@ impl FastCall<3> for EncodeColumns {
 
 /// Returns a function that encodes the first rows of columns of these types as a batch over the beginning of `out`, and returns the size
 /// of the batch. The block of the columns has room for `rows` rows, and for `textBytes` bytes in each column of texts or bytes.
-/// `native/codecs/src/rows/columns.rs` tells where the columns lie.
+/// `native/suite/src/codec/row_format/columns.rs` tells where the columns lie.
 #[napi(
     namespace = "codec",
     catch_unwind,

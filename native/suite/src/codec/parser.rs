@@ -1,4 +1,4 @@
-//! SQL parsed to a tree: our flat tree, and the one of the crate `sqlparser`.
+//! SQL parsed to a tree by the crate `sqlparser`.
 //!
 //! Of each statement the same is read on every side, as [`result_of`] has it. `src/families/codec/statements.ts` has the texts and the
 //! results for the other sides.
@@ -6,20 +6,21 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use boundary_bench_codecs::sql::{Kind, Parser, Tree};
-use boundary_bench_kernel::Result;
+use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
-#[cfg(feature = "all")]
 use sqlparser::ast::{FromTable, ObjectName, SetExpr, Statement, TableFactor, TableObject, TableWithJoins};
-#[cfg(feature = "all")]
 use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, Tokenizer};
 
+use crate::boundary::TURNS;
 use crate::calls::{InProcessSpec, timed_work};
 use crate::matrix::FamilyPart;
 use crate::sample::CellSample;
 
-/// The number of different texts of a workload, in turn.
-const TURNS: usize = 4;
+/// The most tokens of a statement, blanks included. A chain of operators becomes a tree as deep as the chain is long, and a tree is
+/// dropped and written by recursion.
+const MOST_TOKENS: usize = 1000;
 
 /// The kinds of statements, as their numbers in the results.
 const SELECT: u32 = 1;
@@ -65,14 +66,9 @@ fn texts(workload: &str, batch: usize) -> Result<Option<[String; TURNS]>> {
             let in_order = statements.values().cycle().take(batch).enumerate();
             in_order.map(|(place, statement)| statement.of_turn(turn + place)).collect::<Vec<_>>().join("; ")
         })),
-        Some("walk") => of_turns(statements.get("select_complex")),
-        Some(name) => of_turns(statements.get(name)),
+        Some(name) => statements.get(name).map(|statement| std::array::from_fn(|turn| statement.of_turn(turn))),
         None => None,
     })
-}
-
-fn of_turns(statement: Option<&StatementText>) -> Option<[String; TURNS]> {
-    statement.map(|statement| std::array::from_fn(|turn| statement.of_turn(turn)))
 }
 
 /// The result of reading a statement: the number of its kind, the name of the first table, and the number of its items, columns or
@@ -82,54 +78,24 @@ fn result_of(kind: u32, table: &str, parts: usize) -> f64 {
     f64::from(100 * kind + last) + 10.0 * parts as f64
 }
 
-/// Reads a text whose statements our parser parses. Returns NaN if it can't.
-fn read_ours(parser: &mut Parser, sql: &str) -> f64 {
-    let Ok(tree) = parser.parse(sql) else { return f64::NAN };
-    let root = tree.len() - 1;
-    tree.children_backwards(root).map(|statement| read_statement(tree, sql, statement)).sum()
-}
-
-fn read_statement(tree: &Tree, sql: &str, statement: usize) -> f64 {
-    let (mut first, mut second) = (statement, statement);
-    for child in tree.children_backwards(statement) {
-        (first, second) = (child, first);
+/// The trees of a text's statements. Refuses a text that is no SQL, and a statement of more than [`MOST_TOKENS`] tokens.
+pub fn parse(sql: &str) -> Result<Vec<Statement>> {
+    let invalid = |problem: ParserError| Error::InvalidArgument(problem.to_string());
+    let dialect = GenericDialect {};
+    let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(|error| invalid(error.into()))?;
+    if tokens.split(|token| token.token == Token::SemiColon).any(|statement| statement.len() > MOST_TOKENS) {
+        return Err(Error::TooLarge(format!("a statement has more than {MOST_TOKENS} tokens")));
     }
-    let name = |node: usize| tree.node(node).text(sql);
-    let count = |node: usize| tree.children_backwards(node).count();
-    match tree.node(statement).kind {
-        Kind::Select => {
-            let first_child = |node: usize| tree.children_backwards(node).last().unwrap_or(node);
-            result_of(SELECT, name(first_child(first_child(second))), count(first))
-        }
-        Kind::CreateTable => {
-            let is_column = |child: &usize| tree.node(*child).kind == Kind::Column;
-            result_of(CREATE, name(first), tree.children_backwards(second).filter(is_column).count())
-        }
-        Kind::Insert => result_of(INSERT, name(first), count(second)),
-        Kind::Update => result_of(UPDATE, name(first), count(second)),
-        Kind::Delete => result_of(DELETE, name(first), 0),
-        _ => f64::NAN,
-    }
+    Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements().map_err(invalid)
 }
 
-/// The number of nodes and the bytes of their own texts, each of which is read.
-fn walk(parser: &mut Parser, sql: &str) -> f64 {
-    let Ok(tree) = parser.parse(sql) else { return f64::NAN };
-    let texts = tree.nodes().filter(|node| node.kind.has_text()).map(|node| black_box(node.text(sql)).len());
-    (tree.len() + texts.sum::<usize>()) as f64
+/// Reads the trees of a text. Returns NaN if it is no SQL.
+fn read(sql: &str) -> f64 {
+    parse(sql).map_or(f64::NAN, |statements| statements.iter().map(read_statement).sum())
 }
 
-/// Reads a text whose statements the crate parses. Returns NaN if it can't.
-#[cfg(feature = "all")]
-fn read_crate(sql: &str) -> f64 {
-    sqlparser::parser::Parser::parse_sql(&GenericDialect {}, sql)
-        .map_or(f64::NAN, |statements| statements.iter().map(read_crate_statement).sum())
-}
-
-#[cfg(feature = "all")]
-fn read_crate_statement(statement: &Statement) -> f64 {
+fn read_statement(statement: &Statement) -> f64 {
     let name = |table: &ObjectName| {
-        // The names of these statements have no quotes, so that the value is what is written.
         table.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.clone()).unwrap_or_default()
     };
     let first = |tables: &[TableWithJoins]| match tables.first().map(|table| &table.relation) {
@@ -157,81 +123,26 @@ fn read_crate_statement(statement: &Statement) -> f64 {
     }
 }
 
-/// Executes a cell once.
+/// Executes a cell once. The texts are read in turn, as many as the batches are.
 pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
     let batch = spec.batch.max(1);
     let Some(texts) = texts(&spec.workload, batch as usize)? else { return Err(spec.unknown()) };
-    let mut parser = Parser::new();
-    match (spec.client.as_deref(), spec.workload.as_str()) {
-        (None, "parse.walk") => Ok(timed_texts(spec, &texts, |sql| walk(&mut parser, sql))),
-        (None, _) => Ok(timed_texts(spec, &texts, |sql| read_ours(&mut parser, sql))),
-        #[cfg(feature = "all")]
-        (Some("sqlparser"), _) => Ok(timed_texts(spec, &texts, read_crate)),
-        _ => Err(spec.unknown()),
-    }
-}
-
-/// Reads the texts in turn, as many as the batches are.
-fn timed_texts(spec: &InProcessSpec, texts: &[String; TURNS], mut read: impl FnMut(&str) -> f64) -> CellSample {
-    let calls = (spec.calls / spec.batch.max(1)) as usize;
-    timed_work(spec.times(), || (0..calls).map(|call| read(black_box(&texts[call % TURNS]))).sum())
+    let calls = (spec.calls / batch) as usize;
+    Ok(timed_work(spec.times(), || (0..calls).map(|call| read(black_box(&texts[call % TURNS]))).sum()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The matrix's expectations of a statement.
-    #[derive(Deserialize)]
-    struct Expected {
-        kind: String,
-        parts: usize,
-        /// The nodes of its tree and the bytes of their texts.
-        walk: Option<f64>,
-    }
-
-    fn expected() -> BTreeMap<String, Expected> {
-        let part: FamilyPart<serde_json::Value> = FamilyPart::new("codec");
-        serde_json::from_value(part.get().unwrap()["statements"].clone()).unwrap()
-    }
-
     #[test]
-    fn each_statement_is_read_as_the_matrix_says() {
-        let kinds = ["select", "create", "insert", "update", "delete"];
-        let mut parser = Parser::new();
-        for (name, Expected { kind, parts, walk: walked }) in expected() {
-            let kind = kinds.iter().position(|other| **other == kind).unwrap() + 1;
-            let table = &statements().unwrap()[&name].table;
-            for (turn, sql) in texts(&format!("parse.{name}"), 1).unwrap().unwrap().iter().enumerate() {
-                let last = f64::from(table.chars().next_back().map_or(0, u32::from)) + turn as f64;
-                let expected = (100 * kind + 10 * parts) as f64 + last;
-                assert_eq!(read_ours(&mut parser, sql).to_bits(), expected.to_bits(), "{sql}");
-                #[cfg(feature = "all")]
-                assert_eq!(read_crate(sql).to_bits(), expected.to_bits(), "{sql}");
-                if let Some(walked) = walked {
-                    assert_eq!(walk(&mut parser, sql).to_bits(), walked.to_bits(), "{sql}");
-                }
-            }
+    fn what_is_no_sql_or_would_be_too_deep_is_refused() {
+        for nested in ["SELECT (".to_owned(), format!("SELECT {}", "(".repeat(900))] {
+            assert_eq!(parse(&nested).unwrap_err().code(), "BB_INVALID_ARGUMENT");
+            assert!(read(&nested).is_nan());
         }
-    }
-
-    #[test]
-    fn a_text_of_many_statements_is_the_sum_of_them() {
-        let mut parser = Parser::new();
-        for text in texts("parse.mixed", 100).unwrap().unwrap() {
-            let alone: f64 = text.split("; ").map(|sql| read_ours(&mut parser, sql)).sum();
-            assert_eq!(text.split("; ").count(), 100);
-            assert_eq!(read_ours(&mut parser, &text).to_bits(), alone.to_bits());
-            #[cfg(feature = "all")]
-            assert_eq!(read_crate(&text).to_bits(), alone.to_bits());
-        }
-    }
-
-    #[test]
-    fn what_is_no_statement_is_not_a_number() {
-        assert!(read_ours(&mut Parser::new(), "SELECT").is_nan());
-        #[cfg(feature = "all")]
-        assert!(read_crate("SELECT (").is_nan());
-        assert!(walk(&mut Parser::new(), "SELECT").is_nan());
+        let chain = |terms: usize| format!("SELECT 1{}; SELECT 2", "+1".repeat(terms));
+        assert_eq!(parse(&chain(400)).unwrap().len(), 2);
+        assert_eq!(parse(&chain(100_000)).unwrap_err().code(), "BB_TOO_LARGE");
     }
 }

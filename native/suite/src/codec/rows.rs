@@ -7,12 +7,12 @@
 
 use std::hint::black_box;
 
-use boundary_bench_codecs::rows::{
-    Kind, Layout, ReadRow, RowProblem, RowReader, RowWriter, Texts, Values, WriteRow, decode_rows, encode_rows,
-};
 use boundary_bench_kernel::{Error, Result};
 
 use super::extent;
+use super::row_format::{
+    Kind, Layout, ReadRow, RowProblem, RowReader, RowWriter, Texts, Values, WriteRow, decode_rows, encode_rows,
+};
 use crate::calls::{InProcessSpec, timed_work};
 use crate::sample::CellSample;
 
@@ -331,60 +331,4 @@ fn sample(spec: &InProcessSpec, mut execute: impl FnMut(usize) -> Result<f64>) -
 }
 
 #[cfg(test)]
-mod tests {
-    use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
-    use serde_json::{Value, from_str};
-
-    use super::*;
-    use crate::calls::result_of;
-
-    fn spec(workload: &str, lane: &str, batch: u32, calls: u32) -> InProcessSpec {
-        InProcessSpec::of(["codec", workload, lane], batch, calls)
-    }
-
-    #[test]
-    fn rows_are_the_same_by_each_lane() {
-        for shape in ["user", "ten_types", "half_nulls"] {
-            for direction in ["row_encode", "row_decode"] {
-                let workload = format!("{direction}.{shape}");
-                let of = |lane: &str, calls: u32| result_of(&run(&spec(&workload, lane, 100, calls)).unwrap());
-                let (call, columns) = (of("call", 500), of("columns", 500));
-                assert!((call - columns).abs() <= call.abs() * FLOAT_TOLERANCE, "{workload}: {call}, {columns}");
-                assert!((call - of("call", 400)).abs() > 1.0, "{workload}");
-            }
-        }
-        assert!(run(&spec("row_encode.user", "other", 1, 1)).is_err());
-        assert!(run(&spec("row_encode.other", "call", 1, 1)).is_err());
-        assert!(run(&spec("row_encode.user", "call", 0, 1)).is_err());
-        assert!(run(&spec("row_encode.user", "call", u32::MAX, 1)).is_err());
-    }
-
-    fn bytes_of(hex: &Value) -> Vec<u8> {
-        let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-        hex.as_str().unwrap().as_bytes().as_chunks().0.iter().map(byte).collect()
-    }
-
-    /// The fixture is read by the tests of TypeScript as well.
-    #[test]
-    fn the_rows_of_the_fixture_are_written_and_read() {
-        let fixture: Value = from_str(include_str!("../../../../__test__/fixtures/codec-rows.json")).unwrap();
-        let users = [1, 2, 123_456].map(user);
-        check(&users, &fixture["user"], |bytes| shown(&decode_rows::<UserRow<&str>>(bytes).unwrap()));
-        for (name, nulls) in [("ten_types", false), ("half_nulls", true)] {
-            let rows = [1, 2, 1023].map(|number| ten_types(number, nulls));
-            check(&rows, &fixture[name], |bytes| shown(&decode_rows::<TenTypesRow<&str, &[u8]>>(bytes).unwrap()));
-        }
-    }
-
-    /// Rows as text. It is the same for owned texts and for borrowed texts.
-    fn shown<R: std::fmt::Debug>(rows: &[R]) -> String {
-        format!("{rows:?}")
-    }
-
-    fn check<R: WriteRow + std::fmt::Debug>(rows: &[R], hex: &Value, read: impl Fn(&[u8]) -> String) {
-        let (bytes, mut out) = (bytes_of(hex), Vec::new());
-        encode_rows(rows, &mut out).unwrap();
-        assert_eq!(out, bytes);
-        assert_eq!(read(&bytes), shown(rows));
-    }
-}
+mod tests;

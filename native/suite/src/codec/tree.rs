@@ -184,53 +184,15 @@ fn insert(spec: &InProcessSpec, size: u32) -> Result<CellSample> {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "sums of few integers are exact")]
+#[expect(clippy::float_cmp, reason = "values come back as they were")]
 mod tests {
     use super::*;
-    use crate::calls::result_of;
-
-    fn sum(workload: &str, batch: u32, calls: u32) -> f64 {
-        let sample = run(&InProcessSpec::of(["codec", workload, "call"], batch, calls)).unwrap();
-        assert_eq!(sample.checksum.rows, u64::from(calls));
-        result_of(&sample)
-    }
-
-    #[test]
-    fn the_scrambled_order_has_each_number_once() {
-        for count in [10_000, 100_000, 1_000_000] {
-            let mut numbers: Vec<u32> = (0..count).map(|place| scrambled(place, count)).collect();
-            assert!(!numbers.is_sorted());
-            numbers.sort_unstable();
-            assert!(numbers.into_iter().eq(0..count), "{count} numbers");
-        }
-    }
 
     #[test]
     fn keys_are_numbers_of_eight_digits() {
         for number in [0, 7, 12_345, 999_999, 99_999_999] {
             assert_eq!(key_of(number), *format!("{number:08}").as_bytes());
         }
-    }
-
-    #[test]
-    fn each_batch_looks_up_the_same_keys() {
-        // All keys, and a part of them again.
-        let all = f64::from(10_000 * 9_999 / 2);
-        assert_eq!([sum("tree_get.10000", 1, 10_000), sum("tree_get.10000", 1000, 10_000)], [all; 2]);
-        assert_eq!(sum("tree_get.10000", 1, 12_000), sum("tree_get.10000", 1000, 12_000));
-        assert!(sum("tree_get.10000", 1, 12_000) > all);
-    }
-
-    #[test]
-    fn a_range_has_consecutive_values() {
-        assert_eq!(sum("tree_range.100", 1, 1), f64::from(99 * 100 / 2));
-        let start = STEP % 99_901;
-        assert_eq!(sum("tree_range.100", 1, 2), (100 * start + 99 * 100) as f64);
-    }
-
-    #[test]
-    fn each_key_is_put_in_once() {
-        assert_eq!([sum("tree_insert.100000", 1, 10), sum("tree_insert.100000", 1000, 250_000)], [10.0, 250_000.0]);
     }
 
     #[test]

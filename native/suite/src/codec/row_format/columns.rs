@@ -5,9 +5,10 @@
 //! more than there are rows, and from the next multiple of eight on the bytes. The offsets are places in these bytes. A null is a value
 //! of zeros, or an empty text. All numbers have their lowest byte first, as typed arrays have them on each platform that Node runs on.
 
+use boundary_bench_kernel::{Error, Result};
+
 use super::reader::split_row;
 use super::{LENGTH, MOST_COLUMNS, RowProblem, bitmap_bytes, bits_of};
-use crate::{Error, Result};
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

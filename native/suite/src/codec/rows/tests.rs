@@ -1,63 +1,17 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::*;
-use crate::Result;
 
-/// A row of all types, each of which may be null. Floats are held as their bits, so that rows with NaN compare equal.
-#[derive(Debug, Clone, PartialEq)]
-struct Row {
-    truth: Option<bool>,
-    int8: Option<i8>,
-    int16: Option<i16>,
-    int32: Option<i32>,
-    int64: Option<i64>,
-    float32: Option<u32>,
-    float64: Option<u64>,
-    text: Option<String>,
-    bytes: Option<Vec<u8>>,
-    timestamp: Option<u64>,
-}
-
-impl WriteRow for Row {
-    const COLUMNS: usize = Kind::ALL.len();
-
-    fn write(&self, row: &mut RowWriter<'_>) {
-        row.nullable(self.truth, RowWriter::truth);
-        row.nullable(self.int8, RowWriter::int8);
-        row.nullable(self.int16, RowWriter::int16);
-        row.nullable(self.int32, RowWriter::int32);
-        row.nullable(self.int64, RowWriter::int64);
-        row.nullable(self.float32.map(f32::from_bits), RowWriter::float32);
-        row.nullable(self.float64.map(f64::from_bits), RowWriter::float64);
-        row.nullable(self.text.as_deref(), RowWriter::text);
-        row.nullable(self.bytes.as_deref(), RowWriter::bytes);
-        row.nullable(self.timestamp.map(f64::from_bits), RowWriter::timestamp);
-    }
-}
-
-impl ReadRow<'_> for Row {
-    const COLUMNS: usize = Kind::ALL.len();
-
-    fn read(row: &mut RowReader<'_>) -> std::result::Result<Self, RowProblem> {
-        Ok(Self {
-            truth: row.nullable(RowReader::truth)?,
-            int8: row.nullable(RowReader::int8)?,
-            int16: row.nullable(RowReader::int16)?,
-            int32: row.nullable(RowReader::int32)?,
-            int64: row.nullable(RowReader::int64)?,
-            float32: row.nullable(RowReader::float32)?.map(f32::to_bits),
-            float64: row.nullable(RowReader::float64)?.map(f64::to_bits),
-            text: row.nullable(RowReader::text)?.map(str::to_owned),
-            bytes: row.nullable(RowReader::bytes)?.map(<[u8]>::to_vec),
-            timestamp: row.nullable(RowReader::timestamp)?.map(f64::to_bits),
-        })
-    }
-}
+type Row = TenTypesRow<String, Vec<u8>>;
+type Borrowed<'bytes> = TenTypesRow<&'bytes str, &'bytes [u8]>;
 
 fn any_row() -> impl Strategy<Value = Row> {
     let numbers = (any::<Option<bool>>(), any::<Option<i8>>(), any::<Option<i16>>(), any::<Option<i32>>());
-    let wide = (any::<Option<i64>>(), any::<Option<u32>>(), any::<Option<u64>>(), any::<Option<u64>>());
+    let float = || any::<Option<u64>>().prop_map(|bits| bits.map(f64::from_bits));
+    let float32 = any::<Option<u32>>().prop_map(|bits| bits.map(f32::from_bits));
+    let wide = (any::<Option<i64>>(), float32, float(), float());
     let text = proptest::option::of("[a-zé日\u{1f600}]{0,20}");
     (numbers, wide, text, proptest::option::of(vec(any::<u8>(), 0..40))).prop_map(|(numbers, wide, text, bytes)| {
         let (truth, int8, int16, int32) = numbers;
@@ -74,17 +28,21 @@ fn row(text: &str) -> Row {
         int32: Some(i32::MIN),
         int64: Some(-2),
         float32: None,
-        float64: Some(0.5_f64.to_bits()),
+        float64: Some(0.5),
         text: Some(text.to_owned()),
         bytes: Some(vec![1, 2, 3]),
         timestamp: None,
     }
 }
 
-fn encoded(rows: &[Row]) -> Vec<u8> {
+fn encoded<R: WriteRow>(rows: &[R]) -> Vec<u8> {
     let mut out = Vec::new();
     encode_rows(rows, &mut out).unwrap();
     out
+}
+
+fn decoded(bytes: &[u8]) -> Result<Vec<Borrowed<'_>>> {
+    decode_rows(bytes)
 }
 
 /// Decodes into columns with room for just what is asked for, and encodes the columns again into just as much room.
@@ -106,7 +64,7 @@ proptest! {
     #[test]
     fn rows_come_back(rows in vec(any_row(), 0..20)) {
         let bytes = encoded(&rows);
-        prop_assert_eq!(&decode_rows::<Row>(&bytes).unwrap(), &rows);
+        prop_assert_eq!(&encoded(&decoded(&bytes).unwrap()), &bytes);
         prop_assert_eq!(through_columns(&bytes, 20, 20 * 80).unwrap(), bytes);
     }
 
@@ -118,7 +76,7 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = byte;
         for bytes in [&bytes[..], &bytes[..end.index(bytes.len())]] {
-            let by_rows = decode_rows::<Row>(bytes);
+            let by_rows = decoded(bytes);
             let by_columns = through_columns(bytes, 9, 4000);
             prop_assert_eq!(by_rows.is_ok(), by_columns.is_ok(), "{:?} {:?}", by_rows, by_columns);
             if let Ok(again) = by_columns {
@@ -207,7 +165,7 @@ fn each_problem_is_named() {
     ];
     for (bytes, named) in cases {
         let bytes = [&good[..], &bytes].concat();
-        for problem in [problem(decode_rows::<Row>(&bytes)), problem(through_columns(&bytes, 9, 99))] {
+        for problem in [problem(decoded(&bytes)), problem(through_columns(&bytes, 9, 99))] {
             assert!(problem.starts_with("rows, row 1: ") && problem.contains(named), "{named}: {problem}");
         }
     }
@@ -253,4 +211,22 @@ fn a_layout_has_1_to_64_columns() {
     let mut out = [0; 12];
     assert_eq!(layout.encode(&block, 1, &mut out).unwrap(), 12);
     assert_eq!(out[..], all_null);
+}
+
+/// The tests of TypeScript read the fixture as well.
+#[test]
+fn the_rows_of_the_fixture_are_written_and_read() {
+    fn check<R: WriteRow>(rows: &[R], hex: &Value, again: impl Fn(&[u8]) -> Vec<u8>) {
+        let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        let bytes: Vec<u8> = hex.as_str().unwrap().as_bytes().as_chunks().0.iter().map(byte).collect();
+        assert_eq!([encoded(rows), again(&bytes)], [&bytes[..]; 2]);
+    }
+    let fixture = include_str!("../../../../../__test__/fixtures/codec-rows.json");
+    let fixture: Value = serde_json::from_str(fixture).unwrap();
+    let users = [1, 2, 123_456].map(user);
+    check(&users, &fixture["user"], |bytes| encoded(&decode_rows::<UserRow<&str>>(bytes).unwrap()));
+    for (name, nulls) in [("ten_types", false), ("half_nulls", true)] {
+        let rows = [1, 2, 1023].map(|number| ten_types(number, nulls));
+        check(&rows, &fixture[name], |bytes| encoded(&decoded(bytes).unwrap()));
+    }
 }

@@ -1,7 +1,8 @@
 //! Rows read into structs.
 
+use boundary_bench_kernel::Result;
+
 use super::{LENGTH, MOST_COLUMNS, RowProblem, bitmap_bytes, bits_of};
-use crate::Result;
 
 /// A row that can be read. Its texts and bytes may lie where the row lies.
 pub trait ReadRow<'bytes>: Sized {
@@ -28,7 +29,6 @@ pub struct RowReader<'bytes> {
     nulls: u64,
 }
 
-#[expect(clippy::missing_errors_doc, reason = "the type tells it once for all")]
 impl<'bytes> RowReader<'bytes> {
     /// A reader of a row without its length.
     #[inline]

@@ -20,9 +20,7 @@ pub use columns::{Kind, Layout, Texts, Values};
 pub use reader::{ReadRow, RowReader, decode_rows};
 pub use writer::{RowWriter, WriteRow, encode_rows};
 
-use thiserror::Error;
-
-use crate::Error;
+use boundary_bench_kernel::Error;
 
 /// The most columns of a row.
 pub const MOST_COLUMNS: usize = 64;
@@ -42,7 +40,7 @@ fn bits_of(bitmap: &[u8]) -> u64 {
 }
 
 /// The reason why a row can't be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RowProblem {
     /// The row ends within a value, its bitmap or its length.
     #[error("the row ends too early")]
@@ -71,9 +69,6 @@ impl RowProblem {
     /// The error for the row at this index.
     #[cold]
     fn at(self, row: usize) -> Error {
-        Error::Parse { format: "rows", place: format!("row {row}"), problem: self.to_string() }
+        Error::InvalidArgument(format!("rows, row {row}: {self}"))
     }
 }
-
-#[cfg(test)]
-mod tests;

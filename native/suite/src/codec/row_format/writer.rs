@@ -1,7 +1,8 @@
 //! Rows written from structs.
 
+use boundary_bench_kernel::{Error, Result};
+
 use super::{LENGTH, MOST_COLUMNS, bitmap_bytes};
-use crate::{Error, Result};
 
 /// A row that can be written.
 pub trait WriteRow {
