@@ -27,15 +27,11 @@ export const PUBLISHED = {
   },
   boundary: {
     question: 'What does one call cost, by what is passed and by which mechanism?',
-    arguments: words('--family boundary,codec --decide-within 240'),
-    parts: [
-      { kind: 'boundary', compact: ['--family', 'boundary'] },
-      {
-        kind: 'codec',
-        question: 'Work on values in process: from which size on does Rust pay?',
-        compact: ['--family', 'codec'],
-      },
-    ],
+    arguments: words('--family boundary --decide-within 240'),
+  },
+  codec: {
+    question: 'Work on values in process: from which size on does Rust pay?',
+    arguments: words('--family codec --decide-within 240'),
   },
   model: {
     question: 'What will a call of mine cost?',
