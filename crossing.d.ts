@@ -252,7 +252,11 @@ export declare namespace codec {
   export function sqlIsValid(sql: string): boolean
   /** The trees of the statements of a text, as JSON. Throws an error for a text that is no SQL. */
   export function sqlJson(sql: string): string
-  /** The trees of the statements of a text, as objects. Throws an error for a text that is no SQL. */
+  /**
+   * The trees of the statements of a text, as objects. Throws an error for a text that is no SQL.
+   *
+   * The serializer of napi-rs leaves out the names of variants with several values. So it gets the tree as a value of JSON.
+   */
   export function sqlObjects(sql: string): unknown
   /** A row of ten types, each of which may be null. */
   export interface TenTypesRow {

@@ -21,7 +21,10 @@ pub fn sql_json(sql: String) -> napi::Result<String> {
 }
 
 /// The trees of the statements of a text, as objects. Throws an error for a text that is no SQL.
+///
+/// The serializer of napi-rs leaves out the names of variants with several values. So it gets the tree as a value of JSON.
 #[napi(namespace = "codec", catch_unwind)]
 pub fn sql_objects(env: &Env, sql: String) -> napi::Result<Unknown<'_>> {
-    env.to_js_value(&parse(&sql).map_err(js)?)
+    let tree = serde_json::to_value(parse(&sql).map_err(js)?);
+    env.to_js_value(&tree.map_err(|error| js(Error::Internal(error.to_string())))?)
 }
