@@ -115,11 +115,10 @@ test('nothing but the command line reads variables, but for the places of what i
   const reading: string[] = [];
   for (const file of files)
     if ((await readFile(new URL(file, source), 'utf8')).includes('process.env')) reading.push(file);
-  // The progress asks whether the terminal is a real one, a report how wide it is, and a check where the summary of GitHub's job is. The addon
-  // hides a variable from its loader. Threads inherit the build that replaces another one.
+  // The progress asks whether the terminal is a real one, a report how wide it is, and a check where the summary of GitHub's job is.
+  // Threads inherit the build that replaces another one.
   const terminal = ['cli/check-command.ts', 'cli/progress.ts', 'cli/terminal.ts'];
   const others = [
-    'addon.ts',
     'binaries.ts',
     'cli/flags.ts',
     'host/cache-folder.ts',
