@@ -22,7 +22,7 @@ const FULL = 'boundary-bench-all';
 /** The addon of the benchmark. */
 const CROSSING = 'boundary-bench-crossing';
 
-/** The program of the side `rust`, in the package `boundary-bench-program`. */
+/** The program of the side `rust`, in the package `boundary-bench-suite`. */
 const NATIVE = 'boundary-bench-native';
 
 /** The program of the reference servers. */
@@ -86,12 +86,13 @@ try {
  * The other addon is not built along: Cargo would compile it once more, since its build script sees that declarations go elsewhere.
  */
 async function buildAddon(folder, withAll = isAll) {
-  const packages = [`boundary-bench-${folder}`, 'boundary-bench-program'];
+  const packages = [`boundary-bench-${folder}`, 'boundary-bench-suite'];
   const { task } = await new NapiCli().build({
     cwd: root,
     manifestPath: `native/${folder}/Cargo.toml`,
     profile,
     cargoOptions: [...packages, ...(withAll ? [SERVER] : [])].flatMap((name) => ['--package', name]),
+    noDefaultFeatures: true,
     ...(withAll && { features: [packages.map((name) => `${name}/all`).join(',')] }),
     platform: true,
     dtsHeader: DECLARATIONS_HEAD,

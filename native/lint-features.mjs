@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 
 const missing = ['addon', 'crossing'].flatMap((addon) => {
-  const packages = [`boundary-bench-${addon}`, 'boundary-bench-program'];
+  const packages = [`boundary-bench-${addon}`, 'boundary-bench-suite'];
   const features = packages.map((name) => `${name}/all`).join(',');
   // `build.mjs` builds the reference servers along.
   const all = cratesOf([...packages, 'boundary-bench-server'], '--features', features);
@@ -22,7 +22,7 @@ if (missing.length > 0) {
 
 /** The crates of others that our packages need, with their features. */
 function cratesOf(packages, ...more) {
-  const args = ['tree', '--locked', '--edges', 'normal,build', '--prefix', 'none', '--format', '{p} {f}', ...more];
+  const args = ['tree', '--locked', '--edges', 'normal,build', '--prefix', 'none', '--format', '{p} {f}', '--no-default-features', ...more];
   const printed = execFileSync('cargo', [...args, ...packages.flatMap((name) => ['--package', name])], {
     cwd: path.join(import.meta.dirname, '..'),
     encoding: 'utf8',

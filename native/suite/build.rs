@@ -1,7 +1,7 @@
-//! The build script: links libduckdb so that this crate's tests find it when they run.
+//! Lets the program and the tests of this crate find libduckdb when they run.
 
-include!("../link_duckdb.rs");
+include!("../link_program.rs");
 
 fn main() {
-    link_duckdb();
+    link_program();
 }

@@ -8,7 +8,7 @@ import type { NativeTiming, OpenCell, RequestMeasures } from './workload.js';
 /** The time that the program has to remove what its cell has made, in milliseconds. */
 const GRACE_MS = 60_000;
 
-/** The cell that the program is to open, as `native/program/src/cell.rs` reads it. */
+/** The cell that the program is to open, as `native/suite/src/program/cell.rs` reads it. */
 export type NativeInput =
   | {
       readonly kind: 'engine';

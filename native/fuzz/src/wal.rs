@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use boundary_bench_point_store::{Entry, Wal, read_entry, replay};
+use boundary_bench_server::points::{Entry, Wal, read_entry, replay};
 
 use crate::input::Input;
 use crate::memory::Bound;

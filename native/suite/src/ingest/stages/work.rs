@@ -11,7 +11,7 @@ use boundary_bench_codecs::line::{LineHead, parse_lines_into, put_columns};
 use boundary_bench_codecs::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsWriter, columns_to_points, decode_columns};
 use boundary_bench_codecs::{MOST_POINTS, Points, Precision, ReadOptions};
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_point_store::{Database, Entry, Registry, Wal, read_entry, replay};
+use boundary_bench_server::points::{Database, Entry, Registry, Wal, read_entry, replay};
 
 use super::reader::Reader;
 use super::{InputBatch, MILLISECOND, Stage, StageSpec, columns_writer, line_head};
