@@ -1,4 +1,4 @@
-//! Every cell of the matrix's `rust` side returns its checksum, on every engine.
+//! Cells of the `rust` side on servers and transports that a run does not begin with. The tests of the family in TypeScript open every cell.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, LazyLock};
@@ -18,6 +18,12 @@ const ROWS: u64 = 10_007;
 
 /// At least three lanes in and four out, each in both flavours and with one and two workers.
 const ALL: usize = 4 * 7;
+
+/// A cell of one worker without a client of others.
+fn spec(workload: Workload, lane: Lane, flavor: Flavor, rows: u64, table: &str) -> CellSpec {
+    let table = table.to_owned();
+    CellSpec { workload, lane, flavor, workers: 1, rows, table, client: None, batch_rows: None }
+}
 
 /// The part of the matrix that defines the family.
 fn family() -> &'static Value {
@@ -106,44 +112,19 @@ fn check_every_cell(uri: &str, least: usize) {
 }
 
 #[test]
-fn every_cell_returns_its_checksum_on_memory() {
-    check_every_cell("memory:", ALL);
-}
-
-#[test]
-fn every_cell_returns_its_checksum_on_embedded() {
-    check_every_cell("embedded:", ALL);
-}
-
-#[test]
-fn every_cell_returns_its_checksum_on_hyper_over_tcp() {
+fn every_cell_returns_its_checksum_on_hyper_over_each_transport() {
     needs!("hyperd", boundary_bench_hyper::executable());
-    check_every_cell("hyper:?transport=tcp", ALL);
-}
-
-#[test]
-fn every_cell_returns_its_checksum_on_hyper_over_ipc() {
-    needs!("hyperd", boundary_bench_hyper::executable());
-    check_every_cell("hyper:?transport=ipc", ALL);
-}
-
-#[test]
-fn every_cell_returns_its_checksum_on_hyper_over_grpc() {
-    needs!("hyperd", boundary_bench_hyper::executable());
-    for mode in ["sync", "adaptive", "async"] {
-        check_every_cell(&format!("hyper:?transport=grpc-{mode}"), ALL);
+    for transport in ["tcp", "ipc", "grpc-sync", "grpc-adaptive", "grpc-async"] {
+        check_every_cell(&format!("hyper:?transport={transport}"), ALL);
     }
 }
 
 #[test]
-fn every_cell_returns_its_checksum_on_flight_also_by_the_crate() {
+fn the_crate_arrow_flight_logs_in() {
     let listen = "127.0.0.1:0".parse().unwrap();
-    let options = Options { flight: Some(FlightOptions::default()), listen, ..Options::default() };
-    let server = Server::start(&options).unwrap();
-    check_every_cell(&server.url(), 20);
     let login = Login { user: "me".to_owned(), password: "s3cret".to_owned() };
-    let options = Options { flight: Some(FlightOptions { login: Some(login), ..FlightOptions::default() }), ..options };
-    let server = Server::start(&options).unwrap();
+    let flight = Some(FlightOptions { login: Some(login), ..FlightOptions::default() });
+    let server = Server::start(&Options { flight, listen, ..Options::default() }).unwrap();
     let engine = open(&server.url().replace("flight://", "flight://me:s3cret@")).unwrap();
     load(&engine, "loaded", ROWS, 1).unwrap();
     let by_crate = |spec: &CellSpec| spec.client == Some(Client::ArrowFlight);
@@ -218,18 +199,8 @@ fn the_client_library_of_hyper_stores_every_row_of_every_piece() {
         (Lane::ArrowIpc, Flavor::Async, 3),
     ] {
         for rows in [0, 2, 700_001] {
-            let client = Some(Client::HyperdbApi);
-            let table = "many".to_owned();
-            let spec = CellSpec {
-                workload: Workload::InsertBulk,
-                lane,
-                flavor,
-                workers,
-                rows,
-                table,
-                client,
-                batch_rows: None,
-            };
+            let many = spec(Workload::InsertBulk, lane, flavor, rows, "many");
+            let spec = CellSpec { workers, client: Some(Client::HyperdbApi), ..many };
             let sample = run_cell(&engine, &spec).unwrap();
             assert_eq!(sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE), None, "{spec:?}");
         }
@@ -240,16 +211,8 @@ fn the_client_library_of_hyper_stores_every_row_of_every_piece() {
 #[test]
 fn an_engine_without_that_server_refuses_its_client_library() {
     let engine = open("memory:").unwrap();
-    let spec = CellSpec {
-        workload: Workload::QueryFullScan,
-        lane: Lane::Stream,
-        flavor: Flavor::Sync,
-        workers: 1,
-        rows: 10,
-        table: "t".to_owned(),
-        client: Some(Client::HyperdbApi),
-        batch_rows: None,
-    };
+    let client = Some(Client::HyperdbApi);
+    let spec = CellSpec { client, ..spec(Workload::QueryFullScan, Lane::Stream, Flavor::Sync, 10, "t") };
     assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_UNSUPPORTED");
 }
 
@@ -258,16 +221,7 @@ fn several_batches_and_more_workers_than_cores_arrive_whole() {
     let engine = open("memory:").unwrap();
     for lane in [Lane::Row, Lane::Columns, Lane::ArrowIpc] {
         for flavor in [Flavor::Sync, Flavor::Async] {
-            let spec = CellSpec {
-                workload: Workload::InsertBulk,
-                lane,
-                flavor,
-                workers: 5,
-                rows: 700_001,
-                table: "many".to_owned(),
-                client: None,
-                batch_rows: None,
-            };
+            let spec = CellSpec { workers: 5, ..spec(Workload::InsertBulk, lane, flavor, 700_001, "many") };
             let sample = run_cell(&engine, &spec).unwrap();
             assert_eq!(sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE), None, "{spec:?}");
         }
@@ -279,16 +233,7 @@ fn rows_that_are_missing_are_noticed() {
     let engine = open("memory:").unwrap();
     load(&engine, "short", 99, 1).unwrap();
     for lane in [Lane::Objects, Lane::Stream, Lane::Columnar, Lane::ArrowIpc] {
-        let spec = CellSpec {
-            workload: Workload::QueryFullScan,
-            lane,
-            flavor: Flavor::Sync,
-            workers: 1,
-            rows: 100,
-            table: "short".to_owned(),
-            client: None,
-            batch_rows: None,
-        };
+        let spec = spec(Workload::QueryFullScan, lane, Flavor::Sync, 100, "short");
         let found = run_cell(&engine, &spec).unwrap().checksum;
         assert_eq!(
             found.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE).unwrap(),
@@ -303,16 +248,7 @@ fn a_missing_table_is_an_error_in_every_flavor() {
     let engine = open("memory:").unwrap();
     for lane in [Lane::Objects, Lane::ArrowIpc] {
         for (flavor, workers) in [(Flavor::Sync, 1), (Flavor::Sync, 3), (Flavor::Async, 1), (Flavor::Async, 3)] {
-            let spec = CellSpec {
-                workload: Workload::QueryFullScan,
-                lane,
-                flavor,
-                workers,
-                rows: 10,
-                table: "missing".to_owned(),
-                client: None,
-                batch_rows: None,
-            };
+            let spec = CellSpec { workers, ..spec(Workload::QueryFullScan, lane, flavor, 10, "missing") };
             assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_TABLE_NOT_FOUND", "{spec:?}");
         }
     }
