@@ -52,9 +52,21 @@ export const PUBLISHED = {
     question: 'MySQL: which client, by statement and transaction?',
     arguments: words('--family sql --peers --decide-within 240'),
   },
+  'sql-statements': {
+    question: 'MySQL: the other statements of the guides?',
+    arguments: words(
+      '--family sql --workload set_names,select_1,insert_autocommit,select_pk_literal,update_range,update_where,delete_where,oltp_read_only,oltp_write_only --decide-within 240',
+    ),
+  },
   rest: {
     question: 'HTTP: which client, one at a time, pipelined and in batches?',
     arguments: words('--family rest --peers --decide-within 240'),
+  },
+  'rest-columns': {
+    question: 'HTTP: rows of many columns, and binary ones?',
+    arguments: words(
+      '--family rest --workload pkread.many_columns,pkread.binary,batchpkread.many_columns,batchpkread.binary --decide-within 240',
+    ),
   },
   'all-cores': {
     question: 'What do clients reach with all cores?',
@@ -113,6 +125,11 @@ export const PUBLISHED = {
   hyper: {
     question: 'Rows in bulk on Hyper?',
     arguments: words('4000000 --engine hyper --transport tcp,ipc --decide-within 240'),
+  },
+  'hyper-sweep': {
+    question: 'Hyper: how much should be sent at once?',
+    script: 'bench/lab/hyper-sweep.mjs',
+    compact: true,
   },
   'hyper-grpc': {
     question: 'Hyper over gRPC?',

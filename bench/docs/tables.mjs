@@ -29,6 +29,7 @@ import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
 import { requireOneCommit } from './freshness.mjs';
+import { kneeBlocks } from '../lab/hyper-sweep-table.mjs';
 import { ladderTable } from '../lab/ladder-table.mjs';
 import { methodNotes, methodTable } from '../lab/method-table.mjs';
 import { mitataTable } from '../lab/mitata-table.mjs';
@@ -60,6 +61,7 @@ const TABLES = {
   'embedded-workers': () => workers('embedded'),
   'memory-workers': () => workers('memory'),
   hyper: () => best('hyper', 'hyper'),
+  'hyper-sweep': () => ifCommitted('hyper-sweep', () => kneeBlocks(newestRun('hyper-sweep'))),
   boundary: () => calls('boundary'),
   'boundary-first': () => calls('boundary', ['nothing', 'numbers', 'text_in.short']),
   codec: () => calls('codec'),
@@ -83,7 +85,9 @@ const TABLES = {
   'kv-processes': () => clients('processes', 'redis'),
   'sql-processes': () => clients('processes', 'mysql'),
   sql: () => requests('sql', 'mysql'),
+  'sql-statements': () => ifCommitted('sql-statements', () => requests('sql-statements', 'mysql')),
   rest: () => requests('rest', 'rest'),
+  'rest-columns': () => ifCommitted('rest-columns', () => requests('rest-columns', 'rest')),
   ingest: () => lanes('ingest', 'in-process'),
   soak: () => requests('ingest', 'ingest'),
   hybrid: () => {
