@@ -11,8 +11,8 @@ const ROOT = join(import.meta.dirname, '..', '..');
 export const METHOD_PATHS = ['src/runner', 'src/fork-main.ts', 'src/stats', 'src/compare', 'native/engine'];
 
 /**
- * The commits that change these paths and no figure, with the evidence: files that were moved, say, or a paired measurement. With `kinds`,
- * no figure of runs of these kinds.
+ * The commits that change these paths and no figure, with the evidence: files that were moved, say, or a paired
+ * measurement. With `kinds`, no figure of runs of these kinds.
  */
 const HARMLESS = JSON.parse(readFileSync(join(import.meta.dirname, 'harmless-changes.json'), 'utf8'));
 

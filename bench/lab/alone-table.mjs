@@ -3,8 +3,8 @@ import { tableBlock, tableOf } from '../../dist/report/document.js';
 import { median } from '../../dist/stats/quantile.js';
 
 /**
- * How far apart the times of a cell's process are: alone, beside processes that wait, and in turns with them. A ratio is the median over the
- * cycles. The time alone of a cycle is the geometric mean of the times before and after it.
+ * How far apart the times of a cell's process are: alone, beside processes that wait, and in turns with them. A ratio
+ * is the median over the cycles. The time alone of a cycle is the geometric mean of the times before and after it.
  */
 export function aloneTable(cells) {
   const bothAlone = ({ alone }, cycle) => Math.sqrt(alone[cycle] * alone[cycle + 1]);

@@ -40,8 +40,8 @@ const batch = (workload, connections, size, operations) => ({
 });
 
 /**
- * For each family its server, its load tool, the crate to compare with, the cells, and the programs that the tool needs: their names and the
- * package that has them.
+ * For each family its server, its load tool, the crate to compare with, the cells, and the programs that the tool
+ * needs: their names and the package that has them.
  */
 const FAMILIES = {
   kv: {

@@ -142,8 +142,8 @@ function compactRecord(record, lanes) {
 }
 
 /**
- * A record with one entry for consecutive samples with the same fields. The fields that only the first sample has are apart. See `sample`
- * of the schema.
+ * A record with one entry for consecutive samples with the same fields. The fields that only the first sample has are
+ * apart. See `sample` of the schema.
  */
 function withGroupedSamples(record) {
   if (record.outcome !== 'completed') return record;

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--forks N] [--out FILE]`
- * gets rows of three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in the
- * reader's process, from Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. Each way is measured in
- * fresh processes that take turns with the processes of the other ways at its delay.
+ * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--forks N] [--out FILE]` gets rows of three
+ * shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in the
+ * reader's process, from Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. Each way is
+ * measured in fresh processes that take turns with the processes of the other ways at its delay.
  *
  * It prints the median time per row of each way, and the delays at which a way is faster than another, with the ratio at every delay. A way
  * is faster if the whole 95% interval of the ratio is above 1. `--out` writes the records of all delays to a file.
@@ -66,8 +66,8 @@ process.stdout.write(
 );
 
 /**
- * The family with the cells of all ways, each with its own number of operations. Direct cells are measured only without a delay. All cells
- * are of one group, so that their processes take turns.
+ * The family with the cells of all ways, each with its own number of operations. Direct cells are measured only without
+ * a delay. All cells are of one group, so that their processes take turns.
  */
 function crossover(delayUs) {
   const plan = (options) =>

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * How much should be sent at once? `node bench/lab/hyper-sweep.mjs [ROWS] [--forks N] [--out DIR]` (default 1,000,000 rows) sweeps, on
- * the `hyper` engine, from Rust and from Node:
+ * How much should be sent at once? `node bench/lab/hyper-sweep.mjs [ROWS] [--forks N] [--out DIR]` (default 1,000,000
+ * rows) sweeps, on the `hyper` engine, from Rust and from Node:
  *
  * - in: the bytes of one COPY of an Arrow insert, from a batch of 1 Ki rows to 256 MiB;
  * - out: the rows of one batch that crosses, from 1 Ki to 1 Mi;

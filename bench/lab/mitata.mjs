@@ -1,5 +1,5 @@
-// Checks whether this package and mitata agree on the time of a call of five functions. Both measure each function in processes of its own,
-// one after the other, several times. It installs mitata in a folder that it removes at the end.
+// Checks whether this package and mitata agree on the time of a call of five functions. Both measure each function in
+// processes of its own, one after the other, several times. It installs mitata in a folder that it removes at the end.
 //
 //   node bench/lab/mitata.mjs [--rounds 5] [--out FILE]
 import { execFileSync } from 'node:child_process';

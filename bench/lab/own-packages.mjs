@@ -1,5 +1,5 @@
-// Measures packages of npm that are written in Rust next to packages in JavaScript that do the same, by the files of examples/packages. It
-// installs the packages in a folder that it removes at the end, and starts a Redis.
+// Measures packages of npm that are written in Rust next to packages in JavaScript that do the same, by the files of
+// examples/packages. It installs the packages in a folder that it removes at the end, and starts a Redis.
 //
 //   node bench/lab/own-packages.mjs [--quick] [--out FILE]
 import { execFileSync } from 'node:child_process';

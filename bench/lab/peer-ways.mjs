@@ -1,7 +1,7 @@
 /**
- * The tasks of bench/lab/peers.mjs and bench/lab/fair.mjs, and the documented ways of other clients from npm for them. Cells are ways. Ways that
- * no cell uses do the work of cells too: `OTHER_SETTINGS` change the plan of a cell, by a setting that its client has, or by a client of
- * this module. `OTHER_CELLS` open cells themselves.
+ * The tasks of bench/lab/peers.mjs and bench/lab/fair.mjs, and the documented ways of other clients from npm for them.
+ * Cells are ways. Ways that no cell uses do the work of cells too: `OTHER_SETTINGS` change the plan of a cell, by a
+ * setting that its client has, or by a client of this module. `OTHER_CELLS` open cells themselves.
  */
 import { Agent, request } from 'node:http';
 import { Writable } from 'node:stream';
@@ -355,8 +355,8 @@ export const TASKS = {
 };
 
 /**
- * Opens a task: the ways of other clients for it, each a cell or another way, and with `sides` our own cells. `families` are the families that are
- * open. There are no ways if the matrix has no such cells.
+ * Opens a task: the ways of other clients for it, each a cell or another way, and with `sides` our own cells.
+ * `families` are the families that are open. There are no ways if the matrix has no such cells.
  */
 export async function openTask(families, { task, family: name, sides = ['js'], ...meant }) {
   const family = (await loadFamilies()).find((one) => one.name === name);

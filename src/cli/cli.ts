@@ -50,7 +50,9 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
 export function programOf(services: CliServices, finish: Finish): Command {
   const program = new Command('boundary-bench')
     .description(
-      'Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a Rust addon, and with other clients from npm. Without a command it takes a rough first look, as `run --quick` does.',
+      'Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a ' +
+        'Rust addon, and with other clients from npm. Without a command it takes a rough first look, as `run ' +
+        '--quick` does.',
     )
     .option('-V, --version', 'print the version, the build of the addon, and the commit')
     .exitOverride()

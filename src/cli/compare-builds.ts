@@ -31,8 +31,8 @@ export interface CompareBuildsOptions {
 }
 
 /**
- * Measures the workloads of files by two builds, and prints how they differ. The exit code is 1 if the new one is slower, and if no way of
- * the addon was measured.
+ * Measures the workloads of files by two builds, and prints how they differ. The exit code is 1 if the new one is
+ * slower, and if no way of the addon was measured.
  */
 export async function compareBuilds(
   builds: readonly [before: string, after: string],
@@ -69,8 +69,8 @@ export async function compareBuilds(
 }
 
 /**
- * The place of the addon that the builds replace. If the files have loaded none of the replaced addons, it is the only addon that they
- * load. Throws `BB_USAGE` if they have loaded several.
+ * The place of the addon that the builds replace. If the files have loaded none of the replaced addons, it is the only
+ * addon that they load. Throws `BB_USAGE` if they have loaded several.
  */
 function placeOf(replaces: readonly string[], addon: string | undefined): Omit<AddonBuild, 'file'> {
   if (addon !== undefined) return { replaces: [...replaces, realpathSync(addon)], isOnly: false };

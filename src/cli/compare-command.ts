@@ -66,7 +66,8 @@ export function addCompareCommand(program: Command, services: CliServices, finis
     .option('--build <command>', 'with --git: the command that builds a commit, in its root', DEFAULT_BUILD)
     .option(
       '--addon <path>',
-      'with --git: the addon that the build leaves (default: the only .node file); with --builds: the addon that the builds replace (default: the only one that the files load)',
+      'with --git: the addon that the build leaves (default: the only .node file); with --builds: the addon ' +
+        'that the builds replace (default: the only one that the files load)',
     )
     .option(
       '--decide-within <seconds>',

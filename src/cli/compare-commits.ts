@@ -29,8 +29,8 @@ export const DEFAULT_BUILD = 'npm ci && npm run build';
 const FOREIGN = new Set(['node_modules', 'target', '.git']);
 
 /**
- * Builds two commits in checkouts of their own, and measures the workloads of files by both builds, in turns. The checkouts are removed
- * afterwards.
+ * Builds two commits in checkouts of their own, and measures the workloads of files by both builds, in turns. The
+ * checkouts are removed afterwards.
  */
 export async function compareCommits(
   files: readonly string[],

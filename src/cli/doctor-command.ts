@@ -27,7 +27,9 @@ export function addDoctorCommand(program: Command, services: CliServices, finish
     .command('doctor')
     .summary('say what can be measured here, what is missing, and whether this machine is quiet')
     .description(
-      'Says which engines, servers, clients and runtimes are here, how to get those that are missing, and whether this machine is fit to measure on: load, governor, throttling, swap, memory, and a small loop timed against itself.',
+      'Says which engines, servers, clients and runtimes are here, how to get those that are missing, and ' +
+        'whether this machine is fit to measure on: load, governor, throttling, swap, memory, and a small loop ' +
+        'timed against itself.',
     )
     .option('--probe <seconds>', 'time for the loop', parserOf(seconds.parse), PROBE_SECONDS)
     .option('--json', 'print JSON')

@@ -44,8 +44,8 @@ export function givenBy(flags: Flags, table: OptionTable): Record<string, unknow
 }
 
 /**
- * The options of a table that variables give: the one place that reads them. Throws as `checkValue`, or `BB_USAGE` for a text that
- * is no value of its option.
+ * The options of a table that variables give: the one place that reads them. Throws as `checkValue`, or `BB_USAGE` for
+ * a text that is no value of its option.
  */
 export function givenByVariables(table: OptionTable, environment = process.env): Record<string, unknown> {
   const values: Record<string, unknown> = {};

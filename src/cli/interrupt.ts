@@ -5,9 +5,9 @@ const EXIT_CODES = { SIGHUP: EXIT_HUNG_UP, SIGINT: EXIT_INTERRUPTED, SIGTERM: EX
 type Interruption = keyof typeof EXIT_CODES;
 
 /**
- * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM, or SIGHUP of a terminal that closes), so that it can end
- * in order. The second Ctrl-C ends the process at once. `onInterrupt` is called at the first. `exitCode` is absent if nothing
- * interrupted.
+ * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM, or SIGHUP of a terminal that closes), so that
+ * it can end in order. The second Ctrl-C ends the process at once. `onInterrupt` is called at the first. `exitCode` is
+ * absent if nothing interrupted.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal) => Promise<T>,

@@ -20,8 +20,8 @@ export function addMatrixOptions(command: Command, others: OptionTable = {}): Co
 }
 
 /**
- * The request of the command line and the environment for a run. Throws a `BoundaryError` with the code `BB_USAGE` if two options
- * contradict, and as `checkValue` if a variable is invalid.
+ * The request of the command line and the environment for a run. Throws a `BoundaryError` with the code `BB_USAGE` if
+ * two options contradict, and as `checkValue` if a variable is invalid.
  */
 export function requestFrom(rowsArgument: number | undefined, flags: Flags, env?: NodeJS.ProcessEnv): RunRequest {
   const given = givenBy(flags, ALL_OPTIONS);

@@ -91,8 +91,8 @@ function now(): number {
 }
 
 /**
- * The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. For a quick run, a second line says
- * how long the full run takes, and a third one what this run leaves out.
+ * The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. For a quick run, a
+ * second line says how long the full run takes, and a third one what this run leaves out.
  */
 export function startLine({ totalCells, resumedCells, seconds, directory, resolution, full }: RunStarted): string {
   const done = resumedCells === 0 ? '' : `, ${resumedCells} of them done before`;
@@ -108,8 +108,8 @@ export function startLine({ totalCells, resumedCells, seconds, directory, resolu
 }
 
 /**
- * The line of a finished cell: `ID 12.1 M rows/s median 80.0 ms spread 2% 7 samples`, `12.1 K/s` of operations, or the reason why
- * there is no rate.
+ * The line of a finished cell: `ID 12.1 M rows/s median 80.0 ms spread 2% 7 samples`, `12.1 K/s` of operations, or the
+ * reason why there is no rate.
  */
 export function outcomeLine(record: RunRecord): string {
   switch (record.outcome) {

@@ -128,7 +128,8 @@ async function originOf(what: string, path: string, { context }: Run): Promise<s
   const { host, startedAt, versions } = context;
   const differences = hardwareDifferences(host, await hostContext());
   return [
-    `By ${what} ${path}, measured ${startedAt.slice(0, 10)} on ${host.cpu} (${host.logicalCores} logical cores, ${host.os}) with Node.js ${versions['node'] ?? 'unknown'}.`,
+    `By ${what} ${path}, measured ${startedAt.slice(0, 10)} on ${host.cpu} (${host.logicalCores} logical ` +
+      `cores, ${host.os}) with Node.js ${versions['node'] ?? 'unknown'}.`,
     ...(differences.length === 0 ? [] : [`This machine is another, so times will differ: ${differences.join('; ')}.`]),
   ];
 }

@@ -15,8 +15,8 @@ export interface TableInserter<Batch> {
 export type ColumnsOfBatch = Readonly<Record<string, Int32Array | Uint32Array | Float64Array | BigInt64Array>>;
 
 /**
- * An open engine. Each of the four methods that move rows is a lane; a lane whose method is absent is skipped. An insert needs a query
- * beside it, which verifies its rows, and a query needs an insert, which fills its table.
+ * An open engine. Each of the four methods that move rows is a lane; a lane whose method is absent is skipped. An
+ * insert needs a query beside it, which verifies its rows, and a query needs an insert, which fills its table.
  */
 export interface TableDriverConnection {
   /** Creates an empty table `name(id INT NOT NULL, sensor_id INT, value DOUBLE, timestamp BIGINT)`. Not timed. */

@@ -18,8 +18,8 @@ export interface MeasurementObject {
 }
 
 /**
- * A library of in-memory tables in pure JavaScript. A table consists of batches of columns. Building from rows and filtering are
- * written once, over typed arrays, for all libraries.
+ * A library of in-memory tables in pure JavaScript. A table consists of batches of columns. Building from rows and
+ * filtering are written once, over typed arrays, for all libraries.
  */
 export interface JsTableClient<Table> {
   readonly name: string;

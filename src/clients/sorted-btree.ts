@@ -19,8 +19,8 @@ interface Package {
 }
 
 /**
- * Makes an empty tree whose keys are texts. They are compared as texts are: the package's own comparison asks for the type of each
- * key first.
+ * Makes an empty tree whose keys are texts. They are compared as texts are: the package's own comparison asks for the
+ * type of each key first.
  */
 export function sortedTree<Value>(): SortedTree<string, Value> {
   const { default: Tree } = loadPackage<Package>('sorted-btree');

@@ -2,8 +2,8 @@
 const IS_HRTIME_SHARED = !('Bun' in globalThis || 'Deno' in globalThis);
 
 /**
- * The time in milliseconds by a clock that all threads and processes of this machine share. `performance.now()` counts from each
- * thread's start.
+ * The time in milliseconds by a clock that all threads and processes of this machine share. `performance.now()` counts
+ * from each thread's start.
  */
 export function sharedNow(): number {
   return IS_HRTIME_SHARED ? Number(process.hrtime.bigint()) / 1e6 : performance.timeOrigin + performance.now();

@@ -17,8 +17,8 @@ export interface UserClient {
 }
 
 /**
- * The client that a value of the option names, as `side:file`. Throws `BB_USAGE` for a name that one of ours has: their cells would have
- * the same ids.
+ * The client that a value of the option names, as `side:file`. Throws `BB_USAGE` for a name that one of ours has: their
+ * cells would have the same ids.
  */
 export function userClientOf(given: string, ours: Iterable<string | undefined>): UserClient {
   const file = clientFile(given);

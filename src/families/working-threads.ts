@@ -5,8 +5,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 const WORKING_SHARE = 0.05;
 
 /**
- * The length of a span in seconds below which threads are not counted. The kernel updates the account of a running thread only at
- * each tick of its scheduler.
+ * The length of a span in seconds below which threads are not counted. The kernel updates the account of a running
+ * thread only at each tick of its scheduler.
  */
 const SHORTEST_SECONDS = 0.02;
 
@@ -45,8 +45,8 @@ function timeOf(thread: string): readonly (readonly [string, number])[] {
 }
 
 /**
- * The number of threads that ran for at least `WORKING_SHARE` of a span of `seconds` seconds; `undefined` if the span is too short
- * to tell. Threads that have ended since `before` count as one, if all of them together did.
+ * The number of threads that ran for at least `WORKING_SHARE` of a span of `seconds` seconds; `undefined` if the span
+ * is too short to tell. Threads that have ended since `before` count as one, if all of them together did.
  */
 export function workingThreads(
   before: ThreadTimes | undefined,

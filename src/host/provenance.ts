@@ -61,8 +61,8 @@ export async function runContext(run: {
 }
 
 /**
- * The version of the runtime of this process, if it is not Node.js. The version of Node.js is then the version whose functions it
- * has.
+ * The version of the runtime of this process, if it is not Node.js. The version of Node.js is then the version whose
+ * functions it has.
  */
 function ownRuntime(): Record<string, string> {
   const { bun, deno } = process.versions;

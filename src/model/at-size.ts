@@ -20,8 +20,8 @@ export interface TimeAtSize {
 const SEED = 0x5eed;
 
 /**
- * The times of all ways with several sizes at this size: a straight line through the logarithms of sizes and times of the two measured
- * sizes next to it.
+ * The times of all ways with several sizes at this size: a straight line through the logarithms of sizes and times of
+ * the two measured sizes next to it.
  */
 export function timesAtSize(records: readonly CompletedRecord[], size: number): TimeAtSize[] {
   const sized = records.filter((record) => record.size !== undefined && record.engine !== NOOP);

@@ -25,8 +25,8 @@ export function crossoverOf(way: CostOfRows, other: CostOfRows, most: number): C
 const STEPS = 24;
 
 /**
- * The least number of rows from which on, up to `most`, a condition holds at each step. It is found exactly, by halving between
- * steps.
+ * The least number of rows from which on, up to `most`, a condition holds at each step. It is found exactly, by halving
+ * between steps.
  */
 function firstOf(holds: (rows: number) => boolean, most: number): number | undefined {
   const steps: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * The answers of `boundary-bench predict`: the time of a call by each mechanism, and from which size on one is cheaper than
- * another.
+ * The answers of `boundary-bench predict`: the time of a call by each mechanism, and from which size on one is cheaper
+ * than another.
  */
 import type { CostModel, Crossing, MechanismCosts } from '../records/record.js';
 import { type Load, sizePieceOf } from './pieces.js';

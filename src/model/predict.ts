@@ -19,8 +19,8 @@ export interface Prediction {
 }
 
 /**
- * The distance of the interval's ends from a prediction, on average and as a part of it, up to which it is sure, and up to which it
- * is rough.
+ * The distance of the interval's ends from a prediction, on average and as a part of it, up to which it is sure, and up
+ * to which it is rough.
  */
 const SURE = 0.25;
 const ROUGH = 0.5;
@@ -32,9 +32,9 @@ const UPPER_END = 0.975;
 const ROUNDING = 1e-6;
 
 /**
- * The time of a call that carries a load. Its variance is the sum of the variance of the costs, by their covariance, and the
- * variance of single cells around the model. It has the interval of a new observation in a regression (Draper and Smith, "Applied
- * Regression Analysis", 1998, section 3.1), whose deviation is relative here, as the fit is.
+ * The time of a call that carries a load. Its variance is the sum of the variance of the costs, by their covariance,
+ * and the variance of single cells around the model. It has the interval of a new observation in a regression (Draper
+ * and Smith, "Applied Regression Analysis", 1998, section 3.1), whose deviation is relative here, as the fit is.
  */
 export function predictCall(mechanism: MechanismCosts, load: Load): Prediction {
   const amounts = amountsOf(load);

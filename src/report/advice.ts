@@ -289,8 +289,8 @@ function laneComparison(run: Run, node: CompletedRecord): Pair | undefined {
 }
 
 /**
- * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several numbers of rows.
- * Otherwise nothing.
+ * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several
+ * numbers of rows. Otherwise nothing.
  */
 function fromHowManyRows(run: Run, taken: Taken, contest: readonly CompletedRecord[], judge: Judge): string {
   const identity = identityOf(taken.best);

@@ -51,7 +51,10 @@ function legend({ threshold, cells }: RunComparison): string {
   const used = Object.entries(meanings).flatMap(([word, meaning]) =>
     shown.has(word as keyof typeof meanings) ? `${word}, ${meaning}` : [],
   );
-  return `After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: ${used.join('; ')}.`;
+  return (
+    'After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. ' +
+    `Above 1, it got faster. Verdicts: ${used.join('; ')}.`
+  );
 }
 
 /** The change of the machine between the two runs, by the parts that they have in common. */

@@ -1,7 +1,7 @@
 /**
- * The part of a cell's time that goes to crossing and to JavaScript, as far as a run can tell: the time of the addon beyond its
- * lane in Rust on the same engine. It is a difference of two cells, and not measured within one. It includes the time in which
- * JavaScript makes the engine wait.
+ * The part of a cell's time that goes to crossing and to JavaScript, as far as a run can tell: the time of the addon
+ * beyond its lane in Rust on the same engine. It is a difference of two cells, and not measured within one. It includes
+ * the time in which JavaScript makes the engine wait.
  */
 import { isRequestWork, recordsById } from '../compare/cell-groups.js';
 import { type CompletedRecord, type Run, itemsOf } from '../records/record.js';
@@ -23,7 +23,9 @@ export interface CrossingShare {
 export type CrossingShareOf = (record: CompletedRecord) => CrossingShare | undefined;
 
 export const CROSSING_NOTE =
-  "Crossing and JavaScript: the part of the addon's time beyond the time of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and includes the time in which JavaScript makes the engine wait. Inconclusive: this run cannot tell whether there is such a part.";
+  "Crossing and JavaScript: the part of the addon's time beyond the time of its lane in Rust on the same " +
+  'engine, with its interval. It is the difference of two cells, and includes the time in which JavaScript ' +
+  'makes the engine wait. Inconclusive: this run cannot tell whether there is such a part.';
 
 /** Finds the shares by the lane comparisons of a run. Requests have none: with several under way, the time of one is not its cost. */
 export function crossingShareOf(run: Run): CrossingShareOf {

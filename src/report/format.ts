@@ -156,8 +156,8 @@ interface Ratio {
 }
 
 /**
- * The fewest decimals at which no value but 1 reads as 1, no value but 0 reads as 0, and the ends of an interval differ: at most as many
- * as make three digits, but for values that would read as 0.
+ * The fewest decimals at which no value but 1 reads as 1, no value but 0 reads as 0, and the ends of an interval
+ * differ: at most as many as make three digits, but for values that would read as 0.
  */
 function factorDecimals(values: readonly number[]): number {
   const misleads = (decimals: number): boolean =>

@@ -8,8 +8,8 @@ import { isNativeClient } from './native-clients.js';
 type Named = Pick<Cell, 'side' | 'variant' | 'workers' | 'runtime'>;
 
 /**
- * The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. Another client from npm that is a native addon
- * itself is `(native)`.
+ * The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. Another client from npm
+ * that is a native addon itself is `(native)`.
  */
 export function variantOf(cell: Named): string {
   return shortVariantOf(isNativeClient(cell) ? { ...cell, variant: `${cell.variant} (native)` } : cell);

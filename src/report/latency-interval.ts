@@ -11,11 +11,11 @@ const PARTS = { p50: 0.5, p99: 0.99 } as const;
 const known = new WeakMap<CompletedRecord, LatencyIntervals | undefined>();
 
 /**
- * The 95% intervals of a cell's percentiles, by the jackknife over its processes. The percentile of all latencies is recomputed
- * without each process, and Student's t is applied to the logarithms. Groups of many values make the jackknife of a quantile
- * consistent (Shao and Wu, "A General Theory for Jackknife Variance Estimation", Annals of Statistics 17, 1989). Processes count,
- * and not requests, since the latencies of one process resemble each other. `undefined` if fewer than two processes kept their
- * histograms, and the record has no intervals.
+ * The 95% intervals of a cell's percentiles, by the jackknife over its processes. The percentile of all latencies is
+ * recomputed without each process, and Student's t is applied to the logarithms. Groups of many values make the
+ * jackknife of a quantile consistent (Shao and Wu, "A General Theory for Jackknife Variance Estimation", Annals of
+ * Statistics 17, 1989). Processes count, and not requests, since the latencies of one process resemble each other.
+ * `undefined` if fewer than two processes kept their histograms, and the record has no intervals.
  */
 export function latencyIntervals(record: CompletedRecord): LatencyIntervals | undefined {
   if (record.latency?.intervals !== undefined) return record.latency.intervals;

@@ -20,8 +20,8 @@ export function percentileIntervalText(record: CompletedRecord, which: 'p50' | '
 }
 
 /**
- * Whether a cell sends its next request when the last one is answered: its latencies leave out the time that requests would have
- * waited.
+ * Whether a cell sends its next request when the last one is answered: its latencies leave out the time that requests
+ * would have waited.
  */
 export function isClosedLoop({ rate, latency }: CompletedRecord): boolean {
   return rate === undefined && latency !== undefined;
@@ -29,7 +29,8 @@ export function isClosedLoop({ rate, latency }: CompletedRecord): boolean {
 
 /** The limits of latencies of a closed loop. */
 export const CLOSED_LOOP_NOTE =
-  'Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.';
+  'Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a ' +
+  'slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.';
 
 /** The requests of one execution of a cell. */
 export function requestsOf(record: CompletedRecord): number {

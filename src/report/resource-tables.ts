@@ -7,9 +7,9 @@ import { UNKNOWN, formatBytes, formatCount, formatMilliseconds, formatSeconds } 
 import { nameOf, transportColumn } from './labels.js';
 
 /**
- * The table of the parts of the time: the median CPU and garbage collection times of a cell's samples, the longest stall, and the
- * peak RSS. The times of encoding the input and decoding the result are not included in the cell's time. If some cells have a share
- * of crossing and JavaScript, it has a column.
+ * The table of the parts of the time: the median CPU and garbage collection times of a cell's samples, the longest
+ * stall, and the peak RSS. The times of encoding the input and decoding the result are not included in the cell's time.
+ * If some cells have a share of crossing and JavaScript, it has a column.
  */
 export function resourcesTable(records: readonly CompletedRecord[], shareOf: CrossingShareOf = () => undefined): Table {
   const measured = (title: string, measure: Measure): ColumnOf<CompletedRecord> => {

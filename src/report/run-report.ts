@@ -39,8 +39,8 @@ export function renderRunMarkdown(run: Run): string {
 }
 
 /**
- * The report for a terminal, without the tables of resources. Those are for a closer look. `columns` are the columns of the
- * terminal. Without them, tables are as wide as their texts.
+ * The report for a terminal, without the tables of resources. Those are for a closer look. `columns` are the columns of
+ * the terminal. Without them, tables are as wide as their texts.
  *
  * @example
  * ```js

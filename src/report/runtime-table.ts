@@ -6,8 +6,8 @@ import { UNKNOWN, formatCount } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 
 /**
- * The time of a call on each runtime: a row for each cell that was measured on several, with the median sample and half of the
- * samples around it. `own` is the version of Node.js that has run the benchmark.
+ * The time of a call on each runtime: a row for each cell that was measured on several, with the median sample and half
+ * of the samples around it. `own` is the version of Node.js that has run the benchmark.
  */
 export function runtimeTable(records: readonly CompletedRecord[], own: string): Table {
   const groups = groupBy(records, ownIdOf).filter((group) => group.some(({ runtime }) => runtime !== undefined));

@@ -8,8 +8,8 @@ import { formatPercent } from './format.js';
 const WARM_UP = 0.1;
 
 /**
- * The time of the first, second and further sample of a process, in the median over the processes, as a factor of the fastest
- * index. Empty if no process took two samples. An index that fewer than half of the processes have is left out.
+ * The time of the first, second and further sample of a process, in the median over the processes, as a factor of the
+ * fastest index. Empty if no process took two samples. An index that fewer than half of the processes have is left out.
  */
 export function profileOf({ samples }: Pick<CompletedRecord, 'samples'>): number[] {
   const processes = groupBy(samples, ({ fork }) => String(fork));

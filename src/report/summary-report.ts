@@ -210,7 +210,10 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
   }
   const ofOne = comparisons.filter(({ noVerdict }) => noVerdict === 'one-process').length;
   if (ofOne > 0) {
-    return `${ofOne} of ${comparisons.length} comparisons get no verdict: a cell was measured in one process. Measure without --forks, or with --forks 3 or more.`;
+    return (
+      `${ofOne} of ${comparisons.length} comparisons get no verdict: a cell was measured in one process. Measure ` +
+      'without --forks, or with --forks 3 or more.'
+    );
   }
   const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');
   const wrong = noise.filter(isDecided).length;

@@ -52,8 +52,8 @@ export function workloadText(cell: CompletedRecord): string {
 }
 
 /**
- * One answer for each workload, engine and transport, and one more for batches: with the fewest workers, or the most connections, that were
- * measured.
+ * One answer for each workload, engine and transport, and one more for batches: with the fewest workers, or the most
+ * connections, that were measured.
  */
 export function workloadAnswersOf(run: Run): WorkloadAnswer[] {
   const judge = judgeOf(run);

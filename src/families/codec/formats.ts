@@ -1,6 +1,6 @@
 /**
- * JSON, MessagePack and Arrow IPC. `native/suite/src/codec/formats.rs` has the same in Rust. Of each result, all sides read the
- * same:
+ * JSON, MessagePack and Arrow IPC. `native/suite/src/codec/formats.rs` has the same in Rust. Of each result, all sides
+ * read the same:
  *
  * - `json_parse`, `msgpack_decode`: each field of each of ten records, of a text the last character.
  * - `arrow_decode`: both numbers of each of 1000 rows, and the length and last byte of its text. No side makes strings of the texts.

@@ -43,8 +43,8 @@ export const parserTopic: Topic = {
 };
 
 /**
- * Executes the work on the texts in turn. If the operations are no whole batches, as for a look at the heap, the last text has only
- * the statements that are left. It is made once.
+ * Executes the work on the texts in turn. If the operations are no whole batches, as for a look at the heap, the last
+ * text has only the statements that are left. It is made once.
  */
 export function loopOf({ workload, batch }: CodecCell, work: Work): Loop {
   const statements = statementsOf(workload, batch);

@@ -26,8 +26,8 @@ const IN_ORDER = Object.entries(CODEC_MATRIX.statements)
   .map(([, statement]) => statement);
 
 /**
- * The statements of each text of a workload. The texts come in turn. A text of `parse.mixed` has `batch` statements, of all kinds
- * over and over, and other texts have one.
+ * The statements of each text of a workload. The texts come in turn. A text of `parse.mixed` has `batch` statements, of
+ * all kinds over and over, and other texts have one.
  */
 export function statementsOf(workload: string, batch: number): readonly (readonly ParsedStatement[])[] {
   const name = workload.slice('parse.'.length);
@@ -44,8 +44,8 @@ export function textOf(statements: readonly ParsedStatement[]): string {
 }
 
 /**
- * The sum of the results of `operations` operations. An operation is a statement. Its result is `1` if it is only asked whether it
- * is valid, and `resultOfStatement` otherwise.
+ * The sum of the results of `operations` operations. An operation is a statement. Its result is `1` if it is only asked
+ * whether it is valid, and `resultOfStatement` otherwise.
  */
 export function resultOfParsing(workload: string, lane: string, batch: number, operations: number): number {
   if (lane === 'valid') return operations;

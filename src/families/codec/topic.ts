@@ -22,8 +22,8 @@ export interface Topic {
 }
 
 /**
- * The loop of work on the items at `size` places, `batch` of them per execution. It starts over at the end. `execute` gets the
- * place of the first item and their number.
+ * The loop of work on the items at `size` places, `batch` of them per execution. It starts over at the end. `execute`
+ * gets the place of the first item and their number.
  */
 export function overPlaces(size: number, batch: number, execute: (start: number, count: number) => number): Loop {
   return (operations) => {

@@ -22,8 +22,8 @@ interface StringTree {
 }
 
 /**
- * A tree by its methods, whose ranges `ranger` reads. The loops are shared by trees of different packages, of which a process measures
- * one, so that V8 knows what they call.
+ * A tree by its methods, whose ranges `ranger` reads. The loops are shared by trees of different packages, of which a
+ * process measures one, so that V8 knows what they call.
  */
 export function stringWay(tree: StringTree, { texts, values }: KeyTable, ranger: TreeWay['ranger']): TreeWay {
   return {

@@ -1,11 +1,11 @@
 /**
- * A tree of keys: `BTreeMap` of Rust, and `sorted-btree`. `native/suite/src/codec/tree.rs` has the same in Rust. A key is the text of a number,
- * eight digits of it, and its value is the number.
+ * A tree of keys: `BTreeMap` of Rust, and `sorted-btree`. `native/suite/src/codec/tree.rs` has the same in Rust. A key
+ * is the text of a number, eight digits of it, and its value is the number.
  *
- * The keys of a tree are put in, and looked up, in a scrambled order. All sides take the keys out of a table that was made before.
- * It is a table of strings or, if keys cross in memory of the caller, of bytes, which are copied to that memory key by key. The
- * result of a look-up is the value. The result of a range is the sum of its values. The result of putting a key in is 1 if the tree
- * did not have it.
+ * The keys of a tree are put in, and looked up, in a scrambled order. All sides take the keys out of a table that was
+ * made before. It is a table of strings or, if keys cross in memory of the caller, of bytes, which are copied to that
+ * memory key by key. The result of a look-up is the value. The result of a range is the sum of its values. The result
+ * of putting a key in is 1 if the tree did not have it.
  */
 import { checksumMismatch } from '../../errors.js';
 import type { Loop } from '../in-process.js';

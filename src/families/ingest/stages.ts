@@ -1,6 +1,6 @@
 /**
- * The time per batch on each side. `tinybench` times each batch separately, as the suite's own sampler does in Rust. Results are
- * summed between batches, untimed.
+ * The time per batch on each side. `tinybench` times each batch separately, as the suite's own sampler does in Rust.
+ * Results are summed between batches, untimed.
  */
 import { crossing, type IngestStage } from '../../crossing-addon.js';
 import { explainedAsync } from '../../errors.js';

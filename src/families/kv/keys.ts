@@ -1,6 +1,6 @@
 /**
- * The keys and values of the family, as `native/suite/src/kv.rs` has them: key `i` is `prefix:i`, its value the digits of `i`,
- * padded with leading zeros.
+ * The keys and values of the family, as `native/suite/src/kv.rs` has them: key `i` is `prefix:i`, its value the digits
+ * of `i`, padded with leading zeros.
  */
 import { checksumMismatch } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';

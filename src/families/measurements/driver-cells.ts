@@ -1,6 +1,6 @@
 /**
- * The cells of an engine of the user's. Timed for an insert: from its begin to its end, without making the rows; for a query: from
- * its start until its last value is consumed.
+ * The cells of an engine of the user's. Timed for an insert: from its begin to its end, without making the rows; for a
+ * query: from its start until its last value is consumed.
  */
 import { BoundaryError, UNSUPPORTED } from '../../errors.js';
 import type { Cell, Checksum } from '../../records/record.js';

@@ -1,7 +1,7 @@
 /**
- * The `js` cells of DuckDB's clients from npm. An insert is one transaction: it adds all rows or none, as ours does, and is as fast as
- * without one or faster. Timed for an insert: from opening the appender to the commit, without making the input. Timed for a query: from
- * its start until its last value is consumed.
+ * The `js` cells of DuckDB's clients from npm. An insert is one transaction: it adds all rows or none, as ours does,
+ * and is as fast as without one or faster. Timed for an insert: from opening the appender to the commit, without making
+ * the input. Timed for a query: from its start until its last value is consumed.
  */
 import type { DuckDbClient, DuckDbColumn, DuckDbWriter } from '../../clients/duckdb-client.js';
 import type { Checksum } from '../../records/record.js';

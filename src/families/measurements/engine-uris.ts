@@ -61,8 +61,8 @@ export function isBareUri(engine: string, uri: string): boolean {
 }
 
 /**
- * Whether an engine keeps its tables in a file that one process at a time can open. That is the file that a URI names or, for an
- * engine whose server each process starts for itself, the file of the run.
+ * Whether an engine keeps its tables in a file that one process at a time can open. That is the file that a URI names
+ * or, for an engine whose server each process starts for itself, the file of the run.
  */
 export function isOwnFile(engine: string, uri = `${engine}:`): boolean {
   if (isServer(uri) || matrix.engines[engine] === undefined) return false;

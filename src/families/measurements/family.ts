@@ -244,8 +244,8 @@ const RUST = 'rust';
 const MYSQL = 'mysql';
 
 /**
- * The clients of the `js` side, by their names in the matrix. Each may ask for the MySQL server and its engine. Each is imported
- * only if it is measured: the process of a cell starts faster, and has nothing else in it.
+ * The clients of the `js` side, by their names in the matrix. Each may ask for the MySQL server and its engine. Each is
+ * imported only if it is measured: the process of a cell starts faster, and has nothing else in it.
  */
 const CLIENTS: Readonly<Record<string, (mysql: MysqlServer) => Promise<CellOpener>>> = {
   'apache-arrow': async () => columnTablePlace((await import('../../clients/apache-arrow.js')).apacheArrow),

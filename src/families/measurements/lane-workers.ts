@@ -16,8 +16,8 @@ const MS_PER_SECOND = 1000;
 /** The result of one execution by all workers. */
 export interface WorkersResult {
   /**
-   * The time from the common start until the last worker's end, without each worker's pauses. The CPU time is of the whole process,
-   * without the time of the workers' threads in their pauses.
+   * The time from the common start until the last worker's end, without each worker's pauses. The CPU time is of the
+   * whole process, without the time of the workers' threads in their pauses.
    */
   readonly timing: NativeTiming;
   /** The checksum of each worker's rows, for a lane out. */

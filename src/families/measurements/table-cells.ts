@@ -1,6 +1,6 @@
 /**
- * The frame of the `js` cells of clients that have tables of their own: what is timed, what is checked, and when tables come and go.
- * A client says how it makes a table, fills one and reads one.
+ * The frame of the `js` cells of clients that have tables of their own: what is timed, what is checked, and when tables
+ * come and go. A client says how it makes a table, fills one and reads one.
  */
 import type { Cell, Checksum, RowCell } from '../../records/record.js';
 import type { OpenCell } from '../workload.js';

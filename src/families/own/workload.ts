@@ -55,15 +55,15 @@ export interface OwnWorkload<Input> {
   /** The sizes of the input. The answer then says from which size on which way is the fastest. Absent: there is one input. */
   readonly sizes?: readonly number[];
   /**
-   * Makes the input of a size, once in each process, untimed. It must make the same each time, or the ways can't be compared: random
-   * values need a seed. Absent: the size itself is the input.
+   * Makes the input of a size, once in each process, untimed. It must make the same each time, or the ways can't be
+   * compared: random values need a seed. Absent: the size itself is the input.
    */
   readonly input?: (size: number) => Input | Promise<Input>;
   /** Inputs by their names, instead of sizes: values, or functions that make them as `input` does. Each is compared by itself. */
   readonly inputs?: Readonly<Record<string, Input | (() => Input | Promise<Input>)>>;
   /**
-   * Whether each call gets an input of its own, made untimed, for ways that use it up, such as a sort in place. `input` or a function
-   * of `inputs` makes it, and all ways must be functions. Default: false.
+   * Whether each call gets an input of its own, made untimed, for ways that use it up, such as a sort in place. `input`
+   * or a function of `inputs` makes it, and all ways must be functions. Default: false.
    */
   readonly fresh?: boolean;
   /** Called once in each process, before it makes an input. */
@@ -77,9 +77,9 @@ export interface OwnWorkload<Input> {
    */
   readonly ways: Readonly<Record<string, Way<Input>>>;
   /**
-   * Twins of ways, by the names of these: functions that take the same arguments, and do no work, such as an exported function with
-   * an empty body. The time of a twin is the crossing, and the report says which part of a call that is. Their results are not
-   * looked at.
+   * Twins of ways, by the names of these: functions that take the same arguments, and do no work, such as an exported
+   * function with an empty body. The time of a twin is the crossing, and the report says which part of a call that is.
+   * Their results are not looked at.
    */
   readonly noop?: Readonly<Record<string, WayFunction<Input>>>;
   /** The items that one call works on, by which times are given; absent: times are of calls. */
@@ -87,9 +87,9 @@ export interface OwnWorkload<Input> {
   /** Throws, or returns `false`, if a result is wrong. Absent: all ways must return the same. */
   readonly check?: (result: unknown, input: Input) => unknown;
   /**
-   * Reads a result. It is a part of each timed call, and must return the same for all ways. The results themselves may then differ.
-   * Absent: plain data is not read. Any other result, such as an iterator, a proxy or an object with accessors, is read in full
-   * within each call, and the name of the way says so.
+   * Reads a result. It is a part of each timed call, and must return the same for all ways. The results themselves may
+   * then differ. Absent: plain data is not read. Any other result, such as an iterator, a proxy or an object with
+   * accessors, is read in full within each call, and the name of the way says so.
    */
   readonly read?: (result: any) => number;
   /** The relative difference up to which two numbers are the same. Default: 1e-9. */
@@ -130,12 +130,12 @@ interface PlannedWay<Input> {
  * Makes a family of a user's work, for `boundary-bench run FILE`, where FILE exports it, and for `run({ families: [...] })`. Each way is
  * measured in processes of its own, which take turns. The number of calls of a sample is found by itself.
  *
- * All ways must return the same, by deep equality. Numbers may differ by `tolerance`. Typed arrays, iterables and plain arrays are
- * compared by their items, and `null` and `undefined` count as one. With `check`, it decides instead. With `read`, the numbers that it
- * returns are compared.
+ * All ways must return the same, by deep equality. Numbers may differ by `tolerance`. Typed arrays, iterables and plain
+ * arrays are compared by their items, and `null` and `undefined` count as one. With `check`, it decides instead. With
+ * `read`, the numbers that it returns are compared.
  *
- * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a definition that makes no sense, and for names that it does not
- * know.
+ * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a definition that makes no sense, and for names that
+ * it does not know.
  *
  * @example
  * ```js
@@ -391,8 +391,8 @@ async function inputOf<Input>(
 }
 
 /**
- * The expected results, by the workloads of cells: the results of the first way in JavaScript, or else of the first function. There
- * are none if `check` decides. With `read`, they are the numbers that it returns.
+ * The expected results, by the workloads of cells: the results of the first way in JavaScript, or else of the first
+ * function. There are none if `check` decides. With `read`, they are the numbers that it returns.
  */
 async function resultsOf<Input>(
   work: PlannedWorkload<Input>,

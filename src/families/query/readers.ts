@@ -49,8 +49,8 @@ const addon = ({ uri }: Query): Promise<Connection> =>
   );
 
 /**
- * The columns of the result as the addon knows them, by which all ways sum. The query is executed once, untimed. Throws `BB_UNSUPPORTED` for
- * a statement that changes something, before another client runs it.
+ * The columns of the result as the addon knows them, by which all ways sum. The query is executed once, untimed. Throws
+ * `BB_UNSUPPORTED` for a statement that changes something, before another client runs it.
  */
 const columnsOf = (query: Query): Promise<readonly Column[]> =>
   once('columns', async () => {

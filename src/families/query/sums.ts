@@ -4,8 +4,8 @@ import type { Column } from '../../library/engine/table-definition.js';
 import type { ColumnKind } from '../../library/engine/sql-type.js';
 
 /**
- * The rows, and by the position of each column: the sum of numbers, the number of true values, the lengths of texts in UTF-16 units, and
- * of other types the number of values. Nulls add nothing.
+ * The rows, and by the position of each column: the sum of numbers, the number of true values, the lengths of texts in
+ * UTF-16 units, and of other types the number of values. Nulls add nothing.
  */
 export interface QuerySums {
   readonly rows: number;
@@ -42,8 +42,8 @@ const ADDED: Readonly<Record<Summed, string>> = { number: 'Number(value)', text:
 type RowSummer = (rows: Iterable<unknown>, sums: Float64Array) => number;
 
 /**
- * A loop that adds rows to sums, and returns their number. It has the columns in its source, as one who knows the query writes it. Rows are
- * arrays, or have the columns as properties.
+ * A loop that adds rows to sums, and returns their number. It has the columns in its source, as one who knows the query
+ * writes it. Rows are arrays, or have the columns as properties.
  */
 export function rowSummer(columns: readonly Column[], areArrays = false): RowSummer {
   const lines = columns.map((column, position) => {

@@ -59,8 +59,8 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   /** The options of the Rust side, beside the cell. */
   nativeOptions?(planned: P, server: TargetServer): Readonly<Record<string, unknown>>;
   /**
-   * Opens a cell of the sides `napi` and `js`. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` if the server can't serve
-   * it: the cell is then skipped with its message.
+   * Opens a cell of the sides `napi` and `js`. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` if the server
+   * can't serve it: the cell is then skipped with its message.
    */
   openCell(planned: P, server: TargetServer): Promise<OpenCell>;
   /** The versions of the clients that these cells use. */

@@ -1,7 +1,7 @@
 /**
- * The server of the family, with what it does otherwise than MySQL: servers of the wire may have a part of the dialect only. A probe
- * finds out once, before any cell, so that all sides do the same. It also runs every kind of statement that cells run untimed: what the
- * user may not do is told before the run.
+ * The server of the family, with what it does otherwise than MySQL: servers of the wire may have a part of the dialect
+ * only. A probe finds out once, before any cell, so that all sides do the same. It also runs every kind of statement
+ * that cells run untimed: what the user may not do is told before the run.
  */
 import { randomBytes } from 'node:crypto';
 

@@ -42,7 +42,9 @@ function placeFigure(canvas: Canvas, cells: readonly CellComparison[]): Figure {
     name: name(after),
     side: after.side,
     marks: marksBeside(before, after) + (regressed ? ' ▼' : ''),
-    title: `${after.id}\n${formatRateOf(before)} before, ${formatRateOf(atRatio(after, judged.ratio, before))} after: ${formatFactorInterval(judged)}\n${regressed ? 'regression' : judged.verdict}`,
+    title:
+      `${after.id}\n${formatRateOf(before)} before, ${formatRateOf(atRatio(after, judged.ratio, before))} after: ` +
+      `${formatFactorInterval(judged)}\n${regressed ? 'regression' : judged.verdict}`,
   }));
   const picture = ratioPlot(canvas, {
     label: `${title}: the rate after over the rate before`,

@@ -26,8 +26,8 @@ export function factorTick(value: number): string {
 }
 
 /**
- * A frame of ratios on a log scale that has all of them, and is never narrower than `least`, so that noise does not fill the
- * picture.
+ * A frame of ratios on a log scale that has all of them, and is never narrower than `least`, so that noise does not
+ * fill the picture.
  */
 export function ratioFrame(
   frame: Pick<Frame, 'rows' | 'rowHeight' | 'axis'>,

@@ -35,8 +35,8 @@ export function modelFigures(canvas: Canvas, model: CostModel, records: readonly
 const STEPS = 6;
 
 /**
- * The time of a call by its size: lines by the model, dots as measured, and the sizes at which one way becomes cheaper than
- * another.
+ * The time of a call by its size: lines by the model, dots as measured, and the sizes at which one way becomes cheaper
+ * than another.
  */
 function bySizeFigure(canvas: Canvas, mechanisms: readonly MechanismCosts[], records: readonly RunRecord[]): Figure[] {
   const { what, direction } = mechanisms[0]!;

@@ -19,7 +19,10 @@ export interface Figure {
 }
 
 /** The script that may run, by its hash, so that nothing else that a name of a cell could smuggle in does. */
-const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash('sha256').update(PAGE_SCRIPT).digest('base64')}'; base-uri 'none'; form-action 'none'`;
+const SCRIPT_HASH = createHash('sha256').update(PAGE_SCRIPT).digest('base64');
+const POLICY =
+  `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${SCRIPT_HASH}'; ` +
+  "base-uri 'none'; form-action 'none'";
 
 /** The text of a page. `lead` stands before its sections. */
 export function pageText(title: string, lead: Markup, sections: readonly Section[]): string {

@@ -44,7 +44,9 @@ export async function renderRunHtml(run: Run, command?: string): Promise<string>
   const anchorOf = anchorsOf(run.records);
   const { context } = run;
   const commit = context.git === undefined ? '' : `, commit ${commitText(context.git)}`;
-  const lead = markup`<p>${howText(run, command)}</p><p class="quiet">${startText(context)} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
+  const { cpu, logicalCores } = context.host;
+  const host = `${cpu}, ${logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}`;
+  const lead = markup`<p>${howText(run, command)}</p><p class="quiet">${startText(context)} UTC, ${host}${commit}</p>`;
   return pageText('Boundary Bench', lead, [
     answerSection(run),
     ...figuresSection('sizes', 'Time by size', sizeFigures(canvas, run), 'no verdict'),
@@ -210,7 +212,9 @@ function timeSection(canvas: Canvas, contests: readonly Contest[], shareOf: Cros
       : []),
   ];
   const note =
-    'Medians of the samples, per row, operation or call. CPU time counts all cores, so it may exceed the elapsed time. If it is less, the cell waited. Crossing and the work of the engine within one thread were not measured apart.';
+    'Medians of the samples, per row, operation or call. CPU time counts all cores, so it may exceed the ' +
+    'elapsed time. If it is less, the cell waited. Crossing and the work of the engine within one thread were ' +
+    'not measured apart.';
   const estimate =
     shares.length === 0
       ? undefined

@@ -1,6 +1,6 @@
 /**
- * The script within a page: it sorts and filters the table of records, and opens what is folded before the page is printed. Without it
- * the table is as the run has it.
+ * The script within a page: it sorts and filters the table of records, and opens what is folded before the page is
+ * printed. Without it the table is as the run has it.
  */
 export const PAGE_SCRIPT = `'use strict';
 const table = document.getElementById('records');

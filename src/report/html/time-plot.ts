@@ -1,6 +1,6 @@
 /**
- * The parts of the time of a row, an operation or a call. Stacked bars show what the samples measured. Below them is the part of
- * the elapsed time that crossing and JavaScript are estimated to take.
+ * The parts of the time of a row, an operation or a call. Stacked bars show what the samples measured. Below them is
+ * the part of the elapsed time that crossing and JavaScript are estimated to take.
  */
 import { medianOf, processCpuOf, serverCpuOf } from '../../stats/summary.js';
 import { median } from '../../stats/quantile.js';

@@ -1,7 +1,7 @@
 /**
- * The part of a cell that one worker thread, or one process of several, measures. It is a cell of its own, with fewer connections
- * or as many, and its loads begin together with the loads of the other parts. These functions are called from the process of the
- * cell.
+ * The part of a cell that one worker thread, or one process of several, measures. It is a cell of its own, with fewer
+ * connections or as many, and its loads begin together with the loads of the other parts. These functions are called
+ * from the process of the cell.
  */
 import { addon } from '../../../addon.js';
 import { type CollectGarbage, exposeCollector } from '../../../collect-garbage.js';
