@@ -10,7 +10,6 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { openTarget } from '../../dist/families/requests/target-server.js';
@@ -22,6 +21,7 @@ import { RESULTS } from '../docs/runs.mjs';
 import { DUCKDB_LANES, duckDbWays } from './fair-duckdb.mjs';
 import { garbageOfSlices, slicesInTurn } from './in-turn.mjs';
 import { openTask, OURS, requests, sampler, TASKS } from './peer-ways.mjs';
+import { optionsOf } from './frame.mjs';
 
 const lines = (workload) => ({ family: 'ingest', engines: ['in-process'], workload, lane: 'batch' });
 /** The other lanes: the cells that do them, and the names of their tasks. */
@@ -38,12 +38,7 @@ const MOST_APART = 1.15;
 const [PAIRS, LEAST_ROUNDS, WARM_UP_SLICES] = [3, 5, 5];
 
 const names = [...Object.keys(DUCKDB_LANES), ...Object.keys(CELLS)];
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '20' },
-    ...Object.fromEntries(['lane', 'side', 'url'].map((name) => [name, { type: 'string' }])),
-  },
-});
+const { values } = optionsOf({ seconds: '20', lane: undefined, side: undefined, url: undefined });
 const seconds = Number(values.seconds);
 const asked = values.lane?.split(',') ?? names;
 if (values.side !== undefined) await serve(await waysOf(values.side, values.url));

@@ -13,7 +13,6 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { count, parseRows } from '../../dist/families/option-values.js';
@@ -23,15 +22,12 @@ import { hostLines } from '../../dist/report/host-block.js';
 import { run } from '../../dist/run.js';
 import { rateOf } from '../../dist/stats/summary.js';
 import * as families from './hyper-sweep-families.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
+import { optionsOf, temporaryFolder } from './frame.mjs';
 
 const KNEE = 0.95;
 const SIDES = ['rust', 'napi'];
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { forks: { type: 'string' }, out: { type: 'string' } },
-});
+const { values, positionals } = optionsOf({ forks: undefined, out: undefined }, true);
 const rows = parseRows(positionals[0] ?? '1M');
 const folder = temporaryFolder();
 const { run: measured, directory } = await run({

@@ -24,11 +24,11 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 
 import { list, renderTerminal, tableBlock, tableOf } from '../../dist/report/document.js';
 import { median } from '../../dist/stats/quantile.js';
 import { seededDraws, shuffled } from '../../dist/stats/random.js';
+import { optionsOf } from './frame.mjs';
 import { LANES, MORE, SHARD_ROWS } from './lanes-work.mjs';
 import { intervalsOf, isUndecided, sizeOf, verdictOf } from './lanes-verdict.mjs';
 
@@ -42,14 +42,8 @@ const COLLECTED_BLOCKS = 10;
 const SIDES = ['old', 'new', 'new', 'old'];
 
 const DEFAULTS = { minutes: '15', rounds: '6', most: '60', blocks: '60', plant: '', 'build-seconds': '—,—' };
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: Object.fromEntries([
-    ...['list', 'more'].map((name) => [name, { type: 'boolean' }]),
-    ...['lane', 'json'].map((name) => [name, { type: 'string' }]),
-    ...Object.entries(DEFAULTS).map(([name, value]) => [name, { type: 'string', default: value }]),
-  ]),
-});
+const OTHERS = { list: false, more: false, lane: undefined, json: undefined };
+const { values, positionals } = optionsOf({ ...DEFAULTS, ...OTHERS }, true);
 const all = values.more ? MORE : LANES;
 if (values.list) {
   console.log(all.map(({ name }) => name).join('\n'));

@@ -7,8 +7,7 @@
 // engine's work. If the model has no mechanism for a lane, or the run can't tell the difference, it says so.
 import { readFileSync } from 'node:fs';
 
-import { loadOfBytes, loadOfText } from '../../dist/model/load.js';
-import { predictCall } from '../../dist/model/predict.js';
+import { loadOfBytes, loadOfText, predictCall } from '../../dist/model/predict.js';
 import { recordsById } from '../../dist/compare/cell-groups.js';
 import { secondsPerItem } from '../../dist/compare/rate-ratio.js';
 import { parseRun } from '../../dist/records/run-file.js';

@@ -14,9 +14,8 @@ import * as mysql2 from 'mysql2/promise';
 import * as undici from 'undici';
 
 import { apacheArrow } from '../../dist/clients/apache-arrow.js';
-import { CHUNK_ROWS } from '../../dist/clients/duckdb-client.js';
+import { CHUNK_ROWS, DUCKDB_SETTINGS } from '../../dist/clients/duckdb-client.js';
 import { columnsOf, DuckDbBindings, typesOf } from '../../dist/clients/duckdb-node-bindings.js';
-import { DUCKDB_SETTINGS } from '../../dist/clients/duckdb-settings.js';
 import { flechette } from '../../dist/clients/flechette.js';
 import { answerOf, connectionOptions } from '../../dist/clients/js-sql-client.js';
 import { UndiciClient } from '../../dist/clients/undici.js';
@@ -29,7 +28,7 @@ import { tablePlace } from '../../dist/families/measurements/table-cells.js';
 import { loadFamilies } from '../../dist/families/registry.js';
 import { verifyChecksum } from '../../dist/families/verify-checksum.js';
 import { SLICE_MS } from './in-turn.mjs';
-import { AT_ONCE } from './peers-table.mjs';
+import { AT_ONCE } from './tables.mjs';
 
 /** The callers of tasks that share a pool of connections. */
 const POOL = 8;

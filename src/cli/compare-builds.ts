@@ -10,10 +10,9 @@ import { severalAddons } from '../runner/swap-build.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { measure } from './measure.js';
 import { loadOwn, wordsOf } from './own-files.js';
-import { print } from './print.js';
+import { print, terminalOf } from './terminal.js';
 import { writeReport } from './report-files.js';
 import type { CliServices, Finish } from './services.js';
-import { terminalOf } from './terminal.js';
 
 /** How two builds are compared. */
 export interface CompareBuildsOptions {

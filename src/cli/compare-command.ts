@@ -8,10 +8,9 @@ import { parseFraction, seconds } from '../families/option-values.js';
 import { BoundaryError } from '../errors.js';
 import { compareBuilds } from './compare-builds.js';
 import { DEFAULT_BUILD, compareCommits } from './compare-commits.js';
-import { parserOf } from './flags.js';
-import { print } from './print.js';
+import { parserOf } from './matrix-options.js';
+import { print, terminalOf } from './terminal.js';
 import { runFileOf, writeReport } from './report-files.js';
-import { terminalOf } from './terminal.js';
 
 interface CompareOptions {
   readonly force?: boolean;

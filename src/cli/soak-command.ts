@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { BoundaryError } from '../errors.js';
 import { EXIT_OK } from './exit-code.js';
-import { interruptible } from './interrupt.js';
+import { interruptible } from './measure.js';
 import type { SoakResult } from '../families/ingest/soak.js';
 import { SOAK_OPTIONS, type SoakValues } from '../families/ingest/soak-options.js';
 import { type GivenValues, valuesOf } from '../families/option.js';
-import { type Flags, addFlags, givenBy, givenByVariables } from './flags.js';
+import { type Flags, addFlags, givenBy, givenByVariables } from './matrix-options.js';
 import { formatLatency } from '../report/format.js';
 import type { Finish } from './services.js';
 

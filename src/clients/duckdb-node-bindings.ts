@@ -27,8 +27,9 @@ import {
   type DuckDbNumbers,
   type DuckDbObject,
   type DuckDbWriter,
+  DUCKDB_SETTINGS,
+  type DuckDbSettings,
 } from './duckdb-client.js';
-import { DUCKDB_SETTINGS, type DuckDbSettings } from './duckdb-settings.js';
 import type { MeasurementColumns, MeasurementRow } from './measurement-table.js';
 import { optionalVersion } from './optional-package.js';
 

@@ -4,8 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import { BoundaryError } from '../errors.js';
-import { clientFile, clientName } from '../records/client-name.js';
-import type { Side } from '../records/record.js';
+import { clientFile, clientName, type Side } from '../records/record.js';
 
 /** A module with a client of the user's. */
 export interface UserClient {

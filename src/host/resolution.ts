@@ -1,6 +1,5 @@
 /** The smallest difference between two cells that a run on this machine can tell from none. */
-import type { Noise } from './noise-probe.js';
-import { probeNoise } from './noise-probe.js';
+import { type Noise, probeNoise } from './noise-probe.js';
 import { riskOf } from '../compare/rate-ratio.js';
 import { LOOKS } from '../stats/looks.js';
 import { reachOf } from '../stats/resampling.js';

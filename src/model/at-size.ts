@@ -1,7 +1,6 @@
 /** The time of a user's own work at a size of its input that was not measured. */
 import { groupBy } from '../compare/cell-groups.js';
-import { NOOP } from '../records/noop.js';
-import type { CompletedRecord } from '../records/record.js';
+import { NOOP, type CompletedRecord } from '../records/record.js';
 import { seededDraws } from '../stats/random.js';
 import { type Logarithm, logarithmOf } from '../stats/ratio-interval.js';
 import { Resampling, reachOf } from '../stats/resampling.js';

@@ -5,6 +5,7 @@
  * Times are in seconds, latencies in nanoseconds, sizes in bytes, rates per second.
  */
 
+import { basename } from 'node:path';
 import type { HostContext } from './host.js';
 
 /** The software that does the work. */
@@ -466,4 +467,35 @@ export interface Profile {
   readonly flameGraph: string;
   /** The profile that V8 made, for its developer tools; absent for a cell in Rust. */
   readonly cpuProfile?: string;
+}
+
+/** The engine of twins of ways. They do no work, and compete with nothing. */
+export const NOOP = 'noop';
+
+/** The lane of the twin of a way. */
+export function noopLaneOf(lane: string): string {
+  return `${lane}-noop`;
+}
+
+/** The digits of a hash that tell one from another. */
+const DIGITS = 12;
+
+/** A commit as texts have it: `22358848f974`, or `22358848f974 with changes`. */
+export function commitText({ commit, dirty }: NonNullable<RunContext['git']>): string {
+  return `${shortHash(commit)}${dirty ? ' with changes' : ''}`;
+}
+
+/** The first digits of a hash. */
+export function shortHash(hash: string): string {
+  return hash.slice(0, DIGITS);
+}
+
+/** The file in a value of the option, `side:file`. */
+export function clientFile(given: string): string {
+  return given.slice(given.indexOf(':') + 1);
+}
+
+/** The name of a client in cells: the file's name without its ending. */
+export function clientName(given: string): string {
+  return basename(clientFile(given)).replace(/\.[^.]*$/, '');
 }

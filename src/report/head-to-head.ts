@@ -10,10 +10,9 @@ import {
   factorOf,
   inverseOf,
 } from './factor.js';
-import { UNKNOWN, formatFactorInterval, formatRateOf } from './format.js';
+import { UNKNOWN, formatFactorInterval, formatRateOf, atRatio } from './format.js';
 import { nameOf, transportColumn } from './labels.js';
 import { marksInRun, notesOf } from './marks.js';
-import { atRatio } from './rates.js';
 
 /** A table with the explanations of its marks, one line each. */
 export interface MarkedTable {

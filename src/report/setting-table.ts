@@ -4,10 +4,9 @@ import type { Judge } from '../compare/judge.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 import { tableOf } from './document.js';
-import { atRatio } from './rates.js';
-import { UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
+import { atRatio, UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
-import { networkText } from './network-text.js';
+import { networkText } from './host-block.js';
 import { percentileText } from './percentile.js';
 
 const NOTE =

@@ -4,7 +4,8 @@
  */
 import { checksumMismatch } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
-import { KV_MATRIX } from './matrix.js';
+import { familyMatrix } from '../matrix.js';
+import type { RequestMatrix } from '../requests/grid.js';
 
 const { valueBytes: VALUE_BYTES } = KV_MATRIX;
 
@@ -95,3 +96,12 @@ export function expectedOf(operations: number): Checksum {
     sums: { value: String((count * (count - 1n)) / 2n), bytes: String(operations * VALUE_BYTES) },
   };
 }
+
+interface KvMatrix extends RequestMatrix {
+  /** The bytes of a value. */
+  readonly valueBytes: number;
+  /** The keys of one pipeline that loads, reads back or deletes. */
+  readonly keysAtOnce: number;
+}
+
+export const KV_MATRIX = familyMatrix<KvMatrix>('kv');

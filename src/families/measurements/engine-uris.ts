@@ -1,4 +1,4 @@
-import { DUCKDB_SETTINGS } from '../../clients/duckdb-settings.js';
+import { DUCKDB_SETTINGS } from '../../clients/duckdb-client.js';
 import { whyEngineNotBuilt } from '../../clients/references.js';
 import { findHyperd } from '../../host/hyperd.js';
 import { findSail } from '../../host/sail.js';

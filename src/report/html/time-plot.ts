@@ -5,7 +5,7 @@
 import { medianOf, processCpuOf, serverCpuOf } from '../../stats/summary.js';
 import { median } from '../../stats/quantile.js';
 import { type CompletedRecord, type Sample, itemsOf } from '../../records/record.js';
-import { type CrossingShareOf, crossingText } from '../crossing-share.js';
+import { type CrossingShareOf, crossingText } from '../resource-tables.js';
 import { formatDuration } from '../format.js';
 import { oneUnitOf } from '../labels.js';
 import type { Canvas } from './canvas.js';

@@ -10,7 +10,7 @@ import type { WorkerContext } from '../../../library/workers/worker-pool.js';
 import type { Checksum } from '../../../records/record.js';
 import { familyIn } from '../../family-in.js';
 import { verifyChecksum } from '../../verify-checksum.js';
-import { sharedNow } from '../../shared-now.js';
+import { sharedNow } from '../../working-threads.js';
 import type { FamilyOptions, NativeTiming, OpenCell, OpenFamily, RequestMeasures, Stopwatch } from '../../workload.js';
 import type { PlannedRequests } from '../grid.js';
 
