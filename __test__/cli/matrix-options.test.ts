@@ -116,10 +116,10 @@ test('nothing but the command line reads variables, but for the places of what i
     if ((await readFile(new URL(file, source), 'utf8')).includes('process.env')) reading.push(file);
   // The progress asks whether the terminal is a real one, a report how wide it is, and a check where the summary of GitHub's job is.
   // Threads inherit the build that replaces another one.
-  const terminal = ['cli/check-command.ts', 'cli/progress.ts', 'cli/terminal.ts'];
+  const terminal = ['cli/report-command.ts', 'cli/progress.ts', 'cli/terminal.ts'];
   const others = [
     'binaries.ts',
-    'cli/flags.ts',
+    'cli/matrix-options.ts',
     'host/cache-folder.ts',
     'host/hyperd.ts',
     'host/sail.ts',

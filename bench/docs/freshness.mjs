@@ -16,7 +16,13 @@ export const METHOD_PATHS = ['src/runner', 'src/fork-main.ts', 'src/stats', 'src
  */
 const HARMLESS = JSON.parse(readFileSync(join(import.meta.dirname, 'harmless-changes.json'), 'utf8'));
 
-/** The paths of `METHOD_PATHS` that changed since a commit, by git, for a run of a kind; `unknown` with the reason if git can't tell. */
+/**
+ * The paths of `METHOD_PATHS` that changed since a commit, by git, for a run of a kind; `unknown` with the reason if git
+ * can't tell.
+ *
+ * @param {string} commit
+ * @param {any} [options]
+ */
 export function changedSince(commit, { kind, root = ROOT, harmless = HARMLESS } = {}) {
   const git = (...words) => spawnSync('git', ['-C', root, ...words], { encoding: 'utf8' });
   if (git('rev-parse', '--git-dir').status !== 0) return { unknown: 'this is no clone of the repository' };

@@ -6,6 +6,7 @@ import { MAIN } from './runs.mjs';
 
 const words = (text) => text.split(/\s+/);
 
+/** @type {Record<string, { question: string; arguments?: string[]; script?: string; parts?: any[]; compact?: boolean }>} */
 export const PUBLISHED = {
   [MAIN]: { question: 'Rows in bulk on DuckDB: Rust, the addon, or another client?', arguments: words('10000000') },
   memory: {

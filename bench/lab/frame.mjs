@@ -2,6 +2,7 @@
  * What the scripts of this folder share: their options, folders, other programs, disturbed machines, and the files of
  * results, from which bench/docs makes the tables of the pages.
  */
+import { once } from 'node:events';
 import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -129,4 +130,27 @@ export async function onEachMachine(names, work) {
       for (const child of disturbers) child.kill();
     }
   }
+}
+
+/**
+ * Starts a process that answers messages, one after the other, each within `milliseconds`. An empty message ends it. It is
+ * killed if it does not end.
+ */
+export function startAsked(what, [program, ...words], milliseconds) {
+  const child = spawn(program, words, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the process of ${what} ended with the code ${code}`);
+  });
+  ended.catch(() => {});
+  const ask = async (message) => {
+    child.send(message);
+    const signal = milliseconds === undefined ? undefined : AbortSignal.timeout(milliseconds);
+    return (await Promise.race([once(child, 'message', { signal }), ended]))[0];
+  };
+  const close = async () => {
+    if (child.connected) child.send({});
+    const killing = setTimeout(() => child.kill('SIGKILL'), 5000);
+    await ended.catch(() => clearTimeout(killing));
+  };
+  return { ask, close };
 }

@@ -3,17 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { crossing } from '../../../src/crossing-addon.js';
 import { unpacker } from '../../../src/clients/msgpackr.js';
 import type { BoundaryRecord } from '../../../src/families/boundary/functions.js';
-import {
-  columnsOf,
-  jsonOf,
-  messagePackOf,
-  recordsOf,
-  streamOf,
-  formatTopic,
-  sumOfColumns,
-  sumOfRecords,
-  verifyWay,
-} from '../../../src/families/codec/formats.js';
+import { columnsOf, jsonOf, messagePackOf, recordsOf, streamOf } from '../../../src/families/codec/documents.js';
+import { formatTopic, sumOfColumns, sumOfRecords, verifyWay } from '../../../src/families/codec/formats.js';
 import { RecordColumns } from '../../../src/families/codec/record-columns.js';
 import { TURNS, eachTurn } from '../../../src/families/in-process.js';
 import { codecCells, sampleCodecCells } from './codec-cells.js';

@@ -1,6 +1,6 @@
 /**
- * JSON, MessagePack and Arrow IPC. `native/suite/src/codec/formats.rs` has the same in Rust. Of each result, all sides
- * read the same:
+ * JSON, MessagePack and Arrow IPC. `native/suite/src/codec/formats.rs` has the same in Rust. Of each result, all sides read the
+ * same:
  *
  * - `json_parse`, `msgpack_decode`: each field of each of ten records, of a text the last character.
  * - `arrow_decode`: both numbers of each of 1000 rows, and the length and last byte of its text. No side makes strings of the texts.
@@ -8,13 +8,13 @@
  * JSON is a string in Node, as `JSON.parse` takes it. Copying it into native memory is a part of the crossing.
  */
 import { isDeepStrictEqual } from 'node:util';
+
 import { checksumMismatch } from '../../errors.js';
 import type { StreamColumns } from '../../clients/stream-columns.js';
-import { type BoundaryRecord, sumOfRecord, RECORDS } from '../boundary/functions.js';
+import { type BoundaryRecord, sumOfRecord } from '../boundary/functions.js';
 import { eachTurn, inTurn, sumOfTurns } from '../in-process.js';
+import { columnsOf, jsonOf, messagePackOf, recordsOf, streamOf } from './documents.js';
 import type { CodecCell, Topic } from './topic.js';
-import { crossing } from '../../crossing-addon.js';
-import { RecordColumns } from './record-columns.js';
 
 /** A way to do the work of a workload. */
 export interface FormatWay<Input, Value> {
@@ -187,93 +187,4 @@ function differenceOf(found: unknown, expected: unknown): string | undefined {
 
 function bytesOfView({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
-}
-
-const RECORDS_OF_DOCUMENT = 10;
-const ROWS = 1000;
-
-/** The records of a document. The records of each turn have ids of their own. */
-export function recordsOf(turn: number): BoundaryRecord[] {
-  const first = 1 + turn * RECORDS_OF_DOCUMENT;
-  return Array.from({ length: RECORDS_OF_DOCUMENT }, (_, place) => ({ ...RECORDS[0]!, id: first + place }));
-}
-
-export function jsonOf(turn: number): string {
-  return crossing.codec.jsonDocument(turn);
-}
-
-export function messagePackOf(turn: number): Uint8Array {
-  return crossing.codec.messagePackDocument(turn);
-}
-
-export function streamOf(turn: number): Uint8Array {
-  return crossing.codec.arrowDocument(turn);
-}
-
-/** The columns of the stream of a turn. */
-export function columnsOf(turn: number): StreamColumns {
-  const ids = Int32Array.from({ length: ROWS }, (_, row) => row + turn);
-  const names = Array.from(ids, (id) => `reading_${id}`);
-  const offsets = new Int32Array(ROWS + 1);
-  for (const [row, name] of names.entries()) offsets[row + 1] = offsets[row]! + name.length;
-  return { ids, scores: Float64Array.from(ids, (id) => id / 2), offsets, texts: bytesOfText(names.join('')) };
-}
-
-/** The bytes of a text, in memory of their own. */
-function bytesOfText(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
-}
-
-const { codec } = crossing;
-
-export const { jsonRecords, messagePackRecords } = codec;
-
-/** The records and the bytes of their texts for which there is memory. */
-const MOST_RECORDS = 64;
-const MOST_TEXT_BYTES = 4096;
-
-/** The rows and the bytes of their texts for which there is memory. */
-const MOST_ROWS = 1024;
-const MOST_ROW_TEXT_BYTES = 16 * 1024;
-
-type RecordWay<Input> = FormatWay<Input, readonly BoundaryRecord[]>;
-
-export function jsonColumns(): RecordWay<string> {
-  return recordWay(codec.jsonReader());
-}
-
-export function messagePackColumns(): RecordWay<Uint8Array> {
-  return recordWay(codec.messagePackReader());
-}
-
-function recordWay<Input>(read: (input: Input, numbers: Float64Array, texts: Uint8Array) => number): RecordWay<Input> {
-  const columns = new RecordColumns(MOST_RECORDS, MOST_TEXT_BYTES);
-  const { numbers, texts } = columns;
-  return {
-    use: (input) => columns.sum(read(input, numbers, texts)),
-    valueOf: (input) => columns.records(read(input, numbers, texts)),
-  };
-}
-
-export function arrowColumns(
-  sumOf: (columns: StreamColumns, rows: number) => number,
-): FormatWay<Uint8Array, StreamColumns> {
-  const read = codec.arrowReader();
-  const ids = new Int32Array(MOST_ROWS);
-  const scores = new Float64Array(MOST_ROWS);
-  const offsets = new Int32Array(MOST_ROWS + 1);
-  const texts = new Uint8Array(MOST_ROW_TEXT_BYTES);
-  const columns = { ids, scores, offsets, texts };
-  return {
-    use: (stream) => sumOf(columns, read(stream, ids, scores, offsets, texts)),
-    valueOf(stream) {
-      const rows = read(stream, ids, scores, offsets, texts);
-      return {
-        ids: ids.slice(0, rows),
-        scores: scores.slice(0, rows),
-        offsets: offsets.slice(0, rows + 1),
-        texts: texts.slice(0, offsets[rows]),
-      };
-    },
-  };
 }

@@ -1,26 +1,16 @@
 /**
- * A tree of keys: `BTreeMap` of Rust, and `sorted-btree`. `native/suite/src/codec/tree.rs` has the same in Rust. A key
- * is the text of a number, eight digits of it, and its value is the number.
+ * A tree of keys: `BTreeMap` of Rust, and `sorted-btree`. `native/suite/src/codec/tree.rs` has the same in Rust. A key is the text of a number,
+ * eight digits of it, and its value is the number.
  *
- * The keys of a tree are put in, and looked up, in a scrambled order. All sides take the keys out of a table that was
- * made before. It is a table of strings or, if keys cross in memory of the caller, of bytes, which are copied to that
- * memory key by key. The result of a look-up is the value. The result of a range is the sum of its values. The result
- * of putting a key in is 1 if the tree did not have it.
+ * The keys of a tree are put in, and looked up, in a scrambled order. All sides take the keys out of a table that was made before.
+ * It is a table of strings or, if keys cross in memory of the caller, of bytes, which are copied to that memory key by key. The
+ * result of a look-up is the value. The result of a range is the sum of its values. The result of putting a key in is 1 if the tree
+ * did not have it.
  */
 import { checksumMismatch } from '../../errors.js';
 import type { Loop } from '../in-process.js';
 import { type CodecCell, type Topic, overPlaces } from './topic.js';
-import {
-  RANGE_KEYS,
-  keyTable,
-  scrambled,
-  type KeyTable,
-  type OpenTrees,
-  type Trees,
-  type TreeWay,
-  stringWay,
-} from './tree-ways.js';
-import { loadPackage } from '../../clients/optional-package.js';
+import { RANGE_KEYS, keyTable, scrambled, type OpenTrees, type Trees } from './tree-ways.js';
 
 export const treeTopic: Topic = {
   resultOf(cell, operations) {
@@ -127,63 +117,4 @@ export function verifyTrees(cell: CodecCell, open: OpenTrees): void {
     tree.get(0, batch),
     values.reduce((sum, value) => sum + value, 0),
   );
-}
-
-const loadedTrees = new Map<number, SortedTree<string, number>>();
-
-export const sortedTrees: OpenTrees = (keys) => ({
-  fresh: () => wayOf(sortedTree(), keys),
-  loaded() {
-    const tree = loadedTrees.get(keys.count) ?? sortedTree<number>();
-    loadedTrees.set(keys.count, tree);
-    const way = wayOf(tree, keys);
-    if (tree.size === 0) way.put(0, keys.count);
-    return way;
-  },
-});
-
-function wayOf(tree: SortedTree<string, number>, keys: KeyTable): TreeWay {
-  return stringWay(tree, keys, (count) => {
-    const { texts } = keyTable(RANGE_KEYS, 'sorted');
-    let sum = 0;
-    const take = (_key: string, value: number): void => {
-      sum += value;
-    };
-    return (first) => {
-      sum = 0;
-      tree.forRange(texts[first]!, texts[first + count - 1]!, true, take);
-      return sum;
-    };
-  });
-}
-
-/** The part of its tree that is used here. */
-export interface SortedTree<Key, Value> {
-  readonly size: number;
-  get(key: Key): Value | undefined;
-  /** Puts a key and its value in, replacing an older value. Returns whether the tree did not have the key. */
-  set(key: Key, value: Value): boolean;
-  /** Calls a function for each key from `low` to `high`, in their order. */
-  forRange(low: Key, high: Key, includeHigh: boolean, take: (key: Key, value: Value) => void): number;
-}
-
-interface Package {
-  readonly default: new <Key, Value>(
-    entries: undefined,
-    compare: (left: Key, right: Key) => number,
-  ) => SortedTree<Key, Value>;
-}
-
-/**
- * Makes an empty tree whose keys are texts. They are compared as texts are: the package's own comparison asks for the
- * type of each key first.
- */
-export function sortedTree<Value>(): SortedTree<string, Value> {
-  const { default: Tree } = loadPackage<Package>('sorted-btree');
-  return new Tree<string, Value>(undefined, compareTexts);
-}
-
-function compareTexts(left: string, right: string): number {
-  if (left < right) return -1;
-  return left === right ? 0 : 1;
 }

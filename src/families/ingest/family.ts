@@ -48,7 +48,7 @@ function isStage(planned: PlannedCell): boolean {
 
 async function openStage({ cell, client }: PlannedCell): Promise<OpenCell> {
   const batches = batchesOf(itemsOf(cell));
-  if (cell.side === 'rust') return (await import('./stages.js')).openNativeStage(cell.workload, batches);
+  if (cell.side === 'rust') return (await import('./native-stage.js')).openNativeStage(cell.workload, batches);
   const codec = client === undefined ? undefined : await codecOf(client);
   return (await import('./stages.js')).openStageCell(cell.workload, batches, codec);
 }

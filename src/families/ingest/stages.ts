@@ -1,6 +1,6 @@
 /**
- * The time per batch on each side. `tinybench` times each batch separately, as the suite's own sampler does in Rust.
- * Results are summed between batches, untimed.
+ * The time per batch on each side. `tinybench` times each batch separately, as the suite's own sampler does in Rust. Results are
+ * summed between batches, untimed.
  */
 import { crossing, type IngestStage } from '../../crossing-addon.js';
 import { explainedAsync } from '../../errors.js';
@@ -12,7 +12,7 @@ import { importPackage } from '../../clients/optional-package.js';
 import type { OpenCell, Stopwatch } from '../workload.js';
 import { bodyOf, expectedOf, inputBatches, PointCheck, type PointReader, StageSums } from './input.js';
 import { matrix } from './matrix.js';
-import { openNative } from '../native-program.js';
+import { stageSpec } from './native-stage.js';
 
 const { Bench } = await importPackage('tinybench', () => import('tinybench'));
 
@@ -214,15 +214,4 @@ async function addonStage(workload: string, batches: number, bodies: readonly Ui
 function namesOf({ series, tables }: ParsedLines): readonly SeriesNames[] {
   const fields = tables.flatMap((table) => Object.keys(table.fields));
   return series.flatMap(({ measurement, tags }) => fields.map((field) => ({ measurement, tags, field })));
-}
-
-/** Opens a cell of the `rust` side. */
-export function openNativeStage(workload: string, batches: number): Promise<OpenCell> {
-  return openNative({ kind: 'ingest', spec: stageSpec(workload, batches) }, expectedOf(batches));
-}
-
-/** The stage of a workload, as the suite reads it. */
-export function stageSpec(workload: string, batches: number): object {
-  const { stage = workload, durable = false } = matrix.workloads[workload]!;
-  return { workload: stage, durable, batches, batch: matrix.batchRows, inputs: matrix.inputBatches };
 }

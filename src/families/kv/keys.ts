@@ -7,6 +7,15 @@ import type { Checksum } from '../../records/record.js';
 import { familyMatrix } from '../matrix.js';
 import type { RequestMatrix } from '../requests/grid.js';
 
+interface KvMatrix extends RequestMatrix {
+  /** The bytes of a value. */
+  readonly valueBytes: number;
+  /** The keys of one pipeline that loads, reads back or deletes. */
+  readonly keysAtOnce: number;
+}
+
+export const KV_MATRIX = familyMatrix<KvMatrix>('kv');
+
 const { valueBytes: VALUE_BYTES } = KV_MATRIX;
 
 /** The value written before a sample of writes. It adds nothing to the sum. */
@@ -96,12 +105,3 @@ export function expectedOf(operations: number): Checksum {
     sums: { value: String((count * (count - 1n)) / 2n), bytes: String(operations * VALUE_BYTES) },
   };
 }
-
-interface KvMatrix extends RequestMatrix {
-  /** The bytes of a value. */
-  readonly valueBytes: number;
-  /** The keys of one pipeline that loads, reads back or deletes. */
-  readonly keysAtOnce: number;
-}
-
-export const KV_MATRIX = familyMatrix<KvMatrix>('kv');

@@ -17,12 +17,6 @@ export interface Figure {
   readonly picture: Markup;
 }
 
-/** The script that may run, by its hash, so that nothing else that a name of a cell could smuggle in does. */
-const SCRIPT_HASH = createHash('sha256').update(PAGE_SCRIPT).digest('base64');
-const POLICY =
-  `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${SCRIPT_HASH}'; ` +
-  "base-uri 'none'; form-action 'none'";
-
 /** The text of a page. `lead` stands before its sections. */
 export function pageText(title: string, lead: Markup, sections: readonly Section[]): string {
   const page = markup`<!doctype html>
@@ -148,3 +142,9 @@ addEventListener('beforeprint', () => {
   for (const details of document.querySelectorAll('details.print')) details.open = true;
 });
 `;
+
+/** The script that may run, by its hash, so that nothing else that a name of a cell could smuggle in does. */
+const SCRIPT_HASH = createHash('sha256').update(PAGE_SCRIPT).digest('base64');
+const POLICY =
+  `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${SCRIPT_HASH}'; ` +
+  "base-uri 'none'; form-action 'none'";
