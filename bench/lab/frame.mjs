@@ -1,5 +1,5 @@
 /**
- * What the scripts of this folder share: their options, folders, other programs, disturbed machines, and the files of
+ * Parts that the scripts of this folder share: their options, folders, other programs, disturbed machines, and the files of
  * results, from which bench/docs makes the tables of the pages.
  */
 import { once } from 'node:events';
