@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The benchmark: `node bench/benchmark.mjs [ROWS] [options]` measures the `measurements` family, by default with 1,000,000
- * rows. `--family kv` or `--family sql` measures requests to a server. It takes every option of `boundary-bench run`. `--help` shows
- * them.
+ * The benchmark: `node bench/benchmark.mjs [ROWS] [options]` measures the `measurements` family, by default with
+ * 1,000,000 rows. `--family kv` or `--family sql` measures requests to a server. It takes every option of
+ * `boundary-bench run`. `--help` shows them.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -15,9 +15,9 @@
  *   sentence that gives the figure alone leaves it out.
  *   A marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
  *
- * It always fails if README does not say within its first words what crossing costs and how to try it, if a figure stands in prose
- * without a marker, if a page is too long, or if a relative link of a page leads nowhere. It also fails if the runner, the engine or the
- * statistics changed after a run that a page shows was measured.
+ * It always fails if README does not say within its first words what crossing costs and how to try it, if a figure
+ * stands in prose without a marker, if a page is too long, or if a relative link of a page leads nowhere. It also fails
+ * if the runner, the engine or the statistics changed after a run that a page shows was measured.
  */
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';

@@ -41,7 +41,7 @@ export type {
   JsHttpOptions as HttpDriverOptions,
 } from './clients/js-http-client.js';
 export type { JsKvClient as KvDriver, JsKvConnection as KvDriverConnection } from './clients/js-kv-client.js';
-export type { ColumnsOfBatch, TableDriver, TableDriverConnection, TableInserter } from './clients/js-table-driver.js';
+export type { ColumnsOfBatch, TableDriver, TableDriverConnection, TableInserter } from './clients/measurement-table.js';
 export type { MeasurementColumns, MeasurementRow } from './clients/measurement-table.js';
 export type { JsSqlClient as SqlDriver, JsSqlConnection as SqlDriverConnection } from './clients/js-sql-client.js';
 export { type RunComparison, compareRuns } from './compare/compare-runs.js';

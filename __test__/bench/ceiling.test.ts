@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { type CeilingMeasurement, ceilingFindings, ceilingTable } from '../../bench/lab/ceiling-table.mjs';
+import { ceilingFindings, ceilingTable } from '../../bench/lab/ceiling-table.mjs';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
 
 const around = (rate: number) => [rate, rate * 1.01, rate * 0.99, rate * 1.005, rate * 0.995];
 
-function measured(workload: string, rates: Record<string, number>): CeilingMeasurement {
+function measured(workload: string, rates: Record<string, number>) {
   const ofAll = Object.entries(rates).map(([name, rate]) => [name, around(rate)] as const);
   return { family: 'kv', workload, connections: 32, batch: 64, tool: 'tool', rates: Object.fromEntries(ofAll) };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type DelayedRecords, crossoverFindings, crossoverTable } from '../../bench/lab/crossover.mjs';
+import { crossoverFindings, crossoverTable } from '../../bench/lab/crossover.mjs';
 import type { CompletedRecord, Side } from '../../src/records/record.js';
 import { completed, network } from '../records/sample-run.js';
 
@@ -20,7 +20,7 @@ function records(transport: string, times: Times, side: Side = 'rust'): Complete
   });
 }
 
-const RUNS: DelayedRecords[] = [
+const RUNS = [
   {
     delayUs: 0,
     records: [

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import {
-  type OfferedStep,
   intervalOf,
   isBroken,
   isGeneratorBound,
@@ -15,7 +14,7 @@ import { completed } from '../records/sample-run.js';
 const percentiles = (p99: number) => ({ p50: p99 / 4, p99, p999: 2 * p99, max: 3 * p99 });
 
 /** A step of the client `side`, by the p99 of its latency and of its generator's lateness. */
-function step(side: string, offered: number, achieved: number, p99: number, behind = 1000): OfferedStep {
+function step(side: string, offered: number, achieved: number, p99: number, behind = 1000) {
   const fields = { family: 'kv', workload: 'get', variant: 'Client', connections: 32, clientCpu: 0.52, serverCpu: 0.4 };
   return { ...fields, side, offered, achieved, latency: percentiles(p99), behind: percentiles(behind) };
 }
@@ -154,7 +153,7 @@ test('a point has its processes, the interval over them, and the part of its thr
 });
 
 test('a generator whose thread has no time left is marked, however punctually it sends', () => {
-  const at = (generatorCpu?: number): OfferedStep => ({ ...step('js', 10_000, 10_000, 5e6), generatorCpu });
+  const at = (generatorCpu?: number) => ({ ...step('js', 10_000, 10_000, 5e6), generatorCpu });
   expect([0.5, 0.89, 0.9, 1.02, undefined].map((cpu) => isGeneratorBound(at(cpu)))).toEqual([
     false,
     false,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { resultText } from '../../bench/lab/result-file.mjs';
+import { resultText } from '../../bench/lab/frame.mjs';
 
 it('has a line per field and per element', () => {
   expect(resultText({ rows: 3, none: undefined, results: [{ a: 1 }, { a: null }] })).toBe(

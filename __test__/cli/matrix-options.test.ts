@@ -3,8 +3,7 @@ import { join, resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Command, Option as Flag } from 'commander';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { givenByVariables } from '../../src/cli/flags.js';
-import { addMatrixOptions, requestFrom } from '../../src/cli/matrix-options.js';
+import { givenByVariables, addMatrixOptions, requestFrom } from '../../src/cli/matrix-options.js';
 import { SOAK_OPTIONS } from '../../src/families/ingest/soak-options.js';
 import { type OptionTable, flatten } from '../../src/families/option.js';
 import { kinds } from '../../src/families/option-values.js';
@@ -117,10 +116,10 @@ test('nothing but the command line reads variables, but for the places of what i
     if ((await readFile(new URL(file, source), 'utf8')).includes('process.env')) reading.push(file);
   // The progress asks whether the terminal is a real one, a report how wide it is, and a check where the summary of GitHub's job is.
   // Threads inherit the build that replaces another one.
-  const terminal = ['cli/check-command.ts', 'cli/progress.ts', 'cli/terminal.ts'];
+  const terminal = ['cli/report-command.ts', 'cli/progress.ts', 'cli/terminal.ts'];
   const others = [
     'binaries.ts',
-    'cli/flags.ts',
+    'cli/matrix-options.ts',
     'host/cache-folder.ts',
     'host/hyperd.ts',
     'host/sail.ts',

@@ -1,9 +1,7 @@
 import { Writable } from 'node:stream';
 import type { WriteStream } from 'node:tty';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { LiveProgress } from '../../src/cli/live-progress.js';
-import { PlainProgress, outcomeLine, startLine } from '../../src/cli/plain-progress.js';
-import { TimeLeft } from '../../src/cli/time-left.js';
+import { LiveProgress, PlainProgress, outcomeLine, startLine, TimeLeft } from '../../src/cli/progress.js';
 import { formatClock } from '../../src/report/format.js';
 import type { RunEvent, RunStarted } from '../../src/runner/events.js';
 import type { Cell } from '../../src/records/record.js';

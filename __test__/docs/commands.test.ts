@@ -7,8 +7,7 @@ import type { Command } from 'commander';
 import { beforeAll, describe, expect, it, test } from 'vitest';
 
 import { commandOf, programOf } from '../../src/cli/cli.js';
-import type { Flags } from '../../src/cli/flags.js';
-import { requestFrom } from '../../src/cli/matrix-options.js';
+import { type Flags, requestFrom } from '../../src/cli/matrix-options.js';
 import { wordsOf as rowsAndFiles } from '../../src/cli/own-files.js';
 import { loadFamilies } from '../../src/families/registry.js';
 import { serverProgram } from '../../src/families/requests/target-server.js';

@@ -1,6 +1,6 @@
 /**
- * The examples of code in the pages must fit the declarations of the package. Examples of the API, and examples of other pages that need no
- * server, must run, and print what the comments behind their `console.log` say.
+ * The examples of code in the pages must fit the declarations of the package. Examples of the API, and examples of
+ * other pages that need no server, must run, and print what the comments behind their `console.log` say.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { findRuntime } from '../../src/host/runtimes.js';
 import { folderOfSuite } from '../temporary-folder.js';
 
-const CLOCK = new URL('../../dist/families/shared-now.js', import.meta.url).href;
+const CLOCK = new URL('../../dist/families/working-threads.js', import.meta.url).href;
 
 /** Prints the times before a message to a thread, in the thread, and after its answer. The thread starts later than the process. */
 const SCRIPT = `

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { findHyperd, hyperdAt, hyperdCache, hyperdWheel } from '../../src/host/hyperd.js';
-import { installHyperd } from '../../src/host/install-hyperd.js';
+import { installHyperd } from '../../src/host/install.js';
 import { offerWheel } from './offer-wheel.js';
 import { spawnCli, builtMain } from '../cli/spawn-cli.js';
 import { errorWith } from '../error-with.js';

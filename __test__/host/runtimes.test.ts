@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 
-import { installRuntime } from '../../src/host/install-runtime.js';
+import { installRuntime } from '../../src/host/install.js';
 import { findRuntime, runtimePackage } from '../../src/host/runtimes.js';
 import { folderOfTest } from '../temporary-folder.js';
 

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { installSail } from '../../src/host/install-sail.js';
+import { installSail } from '../../src/host/install.js';
 import { SAIL_PACKAGE, findSail, sailCache } from '../../src/host/sail.js';
 import { offerWheel } from './offer-wheel.js';
 import { builtMain, spawnCli } from '../cli/spawn-cli.js';

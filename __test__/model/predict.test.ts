@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { crossoverOf } from '../../src/model/crossover.js';
+import { crossoverOf, forecastOf, scaled } from '../../src/model/forecast.js';
 import { fitCosts } from '../../src/model/fit.js';
-import { forecastOf, scaled } from '../../src/model/forecast.js';
-import { loadOfBytes, loadOfRows, loadOfText } from '../../src/model/load.js';
-import { predictCall } from '../../src/model/predict.js';
+import { loadOfBytes, loadOfRows, loadOfText, predictCall } from '../../src/model/predict.js';
 import type { CostModel, MechanismCosts } from '../../src/records/record.js';
 import { renderForecast } from '../../src/report/forecast-report.js';
 import { COSTS, LADDER, NAMED, SIZES, type TrueCosts, measured, rowsOf, timeOf } from './synthetic.js';

@@ -59,7 +59,8 @@ test('says to stay in JavaScript if the addon is no faster', () => {
   const tuned = { ...javaScript, variant: 'tuned JavaScript' };
   const faster = runOf([completed(rust, around(0.5)), completed(addon, around(0.5)), completed(tuned, around(0.25))]);
   expect(adviceFor(faster, 'embedded')).toEqual([
-    "insert.bulk on embedded: stay in JavaScript: tuned JavaScript (40.0 M rows/s), 2.0× (1.9–2.1) the addon's RowInserter.addColumns. Rust: slower, 0.50× (0.48–0.52).",
+    "insert.bulk on embedded: stay in JavaScript: tuned JavaScript (40.0 M rows/s), 2.0× (1.9–2.1) the addon's " +
+      'RowInserter.addColumns. Rust: slower, 0.50× (0.48–0.52).',
   ]);
   const level = runOf([completed(addon, around(0.5)), completed(tuned, around(0.501))]);
   expect(adviceFor(level, 'embedded')).toEqual([
@@ -116,7 +117,8 @@ test('compares a JavaScript-only engine with the addon if the Rust counterpart r
     completed({ ...javaScript, engine: 'flechette' }, around(0.4)),
   ]);
   expect(adviceFor(run, 'flechette')).toEqual([
-    'insert.bulk on flechette: the only way from Node: appender, chunks (25.0 M rows/s); the addon on memory: 2.0× (1.9–2.1). Rust on memory: faster, 4.0× (3.9–4.1).',
+    'insert.bulk on flechette: the only way from Node: appender, chunks (25.0 M rows/s); the addon on memory: ' +
+      '2.0× (1.9–2.1). Rust on memory: faster, 4.0× (3.9–4.1).',
   ]);
 });
 
@@ -170,7 +172,8 @@ test('names the crossover if several numbers of rows were measured', () => {
     at(staged, large, 1),
   ]);
   expect(adviceFor(crossing, 'embedded')).toEqual([
-    'insert.bulk on embedded: take RowInserter.addColumns (20.0 M rows/s), 2.0× (1.9–2.1) RowInserter.addRow; so from 100K rows up, but at 1.00K rows take RowInserter.addRow.',
+    'insert.bulk on embedded: take RowInserter.addColumns (20.0 M rows/s), 2.0× (1.9–2.1) RowInserter.addRow; ' +
+      'so from 100K rows up, but at 1.00K rows take RowInserter.addRow.',
   ]);
   const always = runOf([
     at(addon, middle, 0.01),

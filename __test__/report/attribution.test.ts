@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { judgeOf } from '../../src/compare/judge.js';
 import type { CompletedRecord, Sample } from '../../src/records/record.js';
-import { attributionTexts } from '../../src/report/attribution.js';
+import { attributionTexts } from '../../src/report/factor.js';
 import { crossoverTexts } from '../../src/report/crossover.js';
 import { around, completed, context } from '../records/sample-run.js';
 

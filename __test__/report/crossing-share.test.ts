@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { CROSSING_NOTE, crossingShareOf, crossingText } from '../../src/report/crossing-share.js';
+import { CROSSING_NOTE, crossingShareOf, crossingText } from '../../src/report/resource-tables.js';
 import { renderRunMarkdown } from '../../src/report/run-report.js';
 import { around, completed, runOf } from '../records/sample-run.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
-import { runtimeTable } from '../../src/report/runtime-table.js';
+import { runtimeTable } from '../../src/report/call-table.js';
 import type { CompletedRecord } from '../../src/records/record.js';
 import { around, completed } from '../records/sample-run.js';
 

@@ -2,7 +2,7 @@ import { parseHTML } from 'linkedom';
 import { expect, test } from 'vitest';
 import type { CompletedRecord, Sample } from '../../src/records/record.js';
 import { renderRunHtml } from '../../src/report/html/run-page.js';
-import { profileOf, warmUpText } from '../../src/report/sample-profile.js';
+import { profileOf, warmUpText } from '../../src/report/html/sample-plots.js';
 import { completed, runOf } from '../records/sample-run.js';
 
 /** A cell of several processes, each with its samples in order. */

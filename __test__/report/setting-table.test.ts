@@ -3,7 +3,7 @@ import { judgeOf } from '../../src/compare/judge.js';
 import type { CompletedRecord } from '../../src/records/record.js';
 import { settingTable } from '../../src/report/setting-table.js';
 import { completed, context, network, runOf } from '../records/sample-run.js';
-import { networkText } from '../../src/report/network-text.js';
+import { networkText } from '../../src/report/host-block.js';
 import { renderRunMarkdown } from '../../src/report/run-report.js';
 
 const judge = judgeOf({ context });

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Comparison, Sample } from '../../src/records/record.js';
 import { renderRunHtml } from '../../src/report/html/run-page.js';
-import { latencyIntervals } from '../../src/report/latency-interval.js';
-import { percentileIntervalText } from '../../src/report/percentile.js';
+import { latencyIntervals, percentileIntervalText } from '../../src/report/percentile.js';
 import { renderRunMarkdown } from '../../src/report/run-report.js';
 import { disturbanceText, verdictsText } from '../../src/report/trust.js';
 import { LatencyHistogram } from '../../src/stats/latency-histogram.js';

@@ -1,7 +1,7 @@
 /**
- * The API reference, docs/api.md. It is made from the declarations in dist/ by the API of the installed compiler: each exported item with
- * its comment, its example and its declaration, by area. It also has the interfaces that exported ones extend or are made of, and the
- * options of a run, which tables of options declare.
+ * The API reference, docs/api.md. It is made from the declarations in dist/ by the API of the installed compiler: each
+ * exported item with its comment, its example and its declaration, by area. It also has the interfaces that exported
+ * ones extend or are made of, and the options of a run, which tables of options declare.
  */
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -158,7 +158,8 @@ function pageOf(items) {
   );
   return `${[
     '# The API',
-    'What `boundary-bench` exports, by area, as its declarations say it. `node bench/docs.mjs` writes this page.\n[The library](library.md) says which call is for what.',
+    'What `boundary-bench` exports, by area, as its declarations say it. `node bench/docs.mjs` writes this ' +
+      'page.\n[The library](library.md) says which call is for what.',
     ...shown.map(
       (section) =>
         `**${section.title}:** ${sorted(section.items)

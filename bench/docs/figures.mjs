@@ -18,8 +18,8 @@ const OF_A_CELL = {
 const FIGURE_BY_HAND = /\d\s?(?:×|x\b|[KMG]?\/s\b|[KMG] \w+\/s\b|ns\b|[uµ]s\b)/u;
 
 /**
- * The text of `KIND | RUN | CELL`, of `lane | RUN | CELL | VERDICT` or of `ratio | RUN | CELL | CELL | VERDICT`. Throws if
- * the run has no such cell or another verdict.
+ * The text of `KIND | RUN | CELL`, of `lane | RUN | CELL | VERDICT` or of `ratio | RUN | CELL | CELL | VERDICT`. Throws
+ * if the run has no such cell or another verdict.
  */
 export function figureText(marker) {
   const [kind, runKind, ...rest] = marker.split('|').map((part) => part.trim());

@@ -11,12 +11,18 @@ const ROOT = join(import.meta.dirname, '..', '..');
 export const METHOD_PATHS = ['src/runner', 'src/fork-main.ts', 'src/stats', 'src/compare', 'native/engine'];
 
 /**
- * The commits that change these paths and no figure, with the evidence: files that were moved, say, or a paired measurement. With `kinds`,
- * no figure of runs of these kinds.
+ * The commits that change these paths and no figure, with the evidence: files that were moved, say, or a paired
+ * measurement. With `kinds`, no figure of runs of these kinds.
  */
 const HARMLESS = JSON.parse(readFileSync(join(import.meta.dirname, 'harmless-changes.json'), 'utf8'));
 
-/** The paths of `METHOD_PATHS` that changed since a commit, by git, for a run of a kind; `unknown` with the reason if git can't tell. */
+/**
+ * The paths of `METHOD_PATHS` that changed since a commit, by git, for a run of a kind; `unknown` with the reason if git
+ * can't tell.
+ *
+ * @param {string} commit
+ * @param {any} [options]
+ */
 export function changedSince(commit, { kind, root = ROOT, harmless = HARMLESS } = {}) {
   const git = (...words) => spawnSync('git', ['-C', root, ...words], { encoding: 'utf8' });
   if (git('rev-parse', '--git-dir').status !== 0) return { unknown: 'this is no clone of the repository' };

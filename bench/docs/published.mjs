@@ -4,8 +4,9 @@
  */
 import { MAIN } from './runs.mjs';
 
-const words = (text) => text.split(' ');
+const words = (text) => text.split(/\s+/);
 
+/** @type {Record<string, { question: string; arguments?: string[]; script?: string; parts?: any[]; compact?: boolean }>} */
 export const PUBLISHED = {
   [MAIN]: { question: 'Rows in bulk on DuckDB: Rust, the addon, or another client?', arguments: words('10000000') },
   memory: {
@@ -21,9 +22,8 @@ export const PUBLISHED = {
   alone: { question: 'Do processes that wait disturb the process whose turn it is?', script: 'bench/lab/alone.mjs' },
   workers: {
     question: 'How do several workers scale?',
-    arguments: words(
-      '10000000 --workload insert.bulk,query.full_scan --lane columns,columnar,cursor --engine embedded,memory --workers 1,2,4',
-    ),
+    arguments: words(`10000000 --workload insert.bulk,query.full_scan --lane columns,columnar,cursor
+      --engine embedded,memory --workers 1,2,4`),
   },
   boundary: {
     question: 'What does one call cost, by what is passed and by which mechanism?',
@@ -40,9 +40,8 @@ export const PUBLISHED = {
   },
   runtimes: {
     question: 'What does the same call cost on Node.js 22 and 26, Bun and Deno?',
-    arguments: words(
-      '--family boundary --workload nothing,numbers,text_in.short,bytes_in.4096,callback --lane call,view --runtime node@22,node@26,bun,deno --decide-within 240',
-    ),
+    arguments: words(`--family boundary --workload nothing,numbers,text_in.short,bytes_in.4096,callback --lane call,view
+      --runtime node@22,node@26,bun,deno --decide-within 240`),
   },
   kv: {
     question: 'Redis: which client, one at a time and in batches?',
@@ -70,21 +69,18 @@ export const PUBLISHED = {
   },
   'all-cores': {
     question: 'What do clients reach with all cores?',
-    arguments: words(
-      '--family kv,sql --workload get,set,select_pk,oltp_point_select --lane call,batch --side rust,napi --engine redis,mysql --connections 32 --batch 1,64 --all --decide-within 240',
-    ),
+    arguments: words(`--family kv,sql --workload get,set,select_pk,oltp_point_select --lane call,batch --side rust,napi
+      --engine redis,mysql --connections 32 --batch 1,64 --all --decide-within 240`),
   },
   callers: {
     question: 'One caller or eight: does one connection for all callers pay?',
-    arguments: words(
-      '--family kv,sql --workload get,select_pk --lane call --side napi,js --engine redis,mysql --peers --connections 1,8 --decide-within 240',
-    ),
+    arguments: words(`--family kv,sql --workload get,select_pk --lane call --side napi,js --engine redis,mysql --peers
+      --connections 1,8 --decide-within 240`),
   },
   processes: {
     question: 'What do two processes of one client reach?',
-    arguments: words(
-      '--family kv,sql --workload get,oltp_point_select --lane call --side rust,napi --engine redis,mysql --connections 32 --batch 1 --processes 2 --decide-within 240',
-    ),
+    arguments: words(`--family kv,sql --workload get,oltp_point_select --lane call --side rust,napi --engine redis,mysql
+      --connections 32 --batch 1 --processes 2 --decide-within 240`),
   },
   'redis-cluster': {
     question: 'Redis Cluster: which client?',
@@ -137,9 +133,8 @@ export const PUBLISHED = {
   },
   sail: {
     question: 'Sail, distributed: what crosses?',
-    arguments: words(
-      '100000000 --engine sail --engine-uri sail=sail:?workers=4 --workload query.full_scan,query.filtered,query.aggregation --lane columnar',
-    ),
+    arguments: words(`100000000 --engine sail --engine-uri sail=sail:?workers=4
+      --workload query.full_scan,query.filtered,query.aggregation --lane columnar`),
   },
 };
 

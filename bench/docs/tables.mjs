@@ -3,12 +3,12 @@ import { completedOf, recordsById } from '../../dist/compare/cell-groups.js';
 import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { judgeOf, marginOf } from '../../dist/compare/judge.js';
 import { BOUNDARY_MATRIX } from '../../dist/families/boundary/matrix.js';
-import { CODEC_MATRIX } from '../../dist/families/codec/matrix.js';
-import { withExpected } from '../../dist/model/expected.js';
+import { CODEC_MATRIX } from '../../dist/families/codec/topic.js';
+import { withExpected } from '../../dist/model/cost-model.js';
 import { parseRun, wholeRecord } from '../../dist/records/run-file.js';
 import { adviceFor, adviceOf } from '../../dist/report/advice.js';
-import { callTable } from '../../dist/report/call-table.js';
-import { clientLines } from '../../dist/report/client-versions.js';
+import { callTable, runtimeTable } from '../../dist/report/call-table.js';
+import { clientLines, hostLines, networkText } from '../../dist/report/host-block.js';
 import { noVerdictNotes } from '../../dist/report/marks.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
@@ -16,24 +16,24 @@ import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist
 import { CPU_FACTOR_NOTE, RUST_FACTOR_NOTE, factorOf } from '../../dist/report/factor.js';
 import { formatClock, formatRows } from '../../dist/report/format.js';
 import { headToHeadTable } from '../../dist/report/head-to-head.js';
-import { hostLines } from '../../dist/report/host-block.js';
-import { networkText } from '../../dist/report/network-text.js';
 import { renderRunSummary } from '../../dist/report/summary-report.js';
-import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
 import { answerSides, bestRateText, workloadAnswersOf, workloadText } from '../../dist/report/workload-answers.js';
-import { aloneTable } from '../lab/alone-table.mjs';
-import { bendsTable } from '../lab/bends-table.mjs';
-import { buildsTable } from '../lab/builds-table.mjs';
+import {
+  aloneTable,
+  bendsTable,
+  buildsTable,
+  ladderTable,
+  methodNotes,
+  methodTable,
+  mitataTable,
+  peersBlocks,
+} from '../lab/tables.mjs';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
 import { requireOneCommit } from './freshness.mjs';
 import { kneeBlocks } from '../lab/hyper-sweep-table.mjs';
-import { ladderTable } from '../lab/ladder-table.mjs';
-import { methodNotes, methodTable } from '../lab/method-table.mjs';
-import { mitataTable } from '../lab/mitata-table.mjs';
-import { peersBlocks } from '../lab/peers-table.mjs';
 import { PUBLISHED, questionOf } from './published.mjs';
 import { MAIN, commandOf, filesReadBy, isCommitted, newestName, newestRun, newestText } from './runs.mjs';
 

@@ -7,27 +7,18 @@
  * little. It prints how far apart the times are. The samples of one process are compared, since two processes of the same cell differ by
  * more.
  */
-import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 
 import { loadFamilies } from '../../dist/families/registry.js';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { openInFork } from '../../dist/runner/fork.js';
 import { median } from '../../dist/stats/quantile.js';
-import { aloneTable } from './alone-table.mjs';
-import { origin, resultText } from './result-file.mjs';
+import { aloneTable } from './tables.mjs';
+import { optionsOf, origin, writeResult } from './frame.mjs';
 
 /** The processes that wait. */
 const OTHERS = 3;
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '1000000' },
-    cycles: { type: 'string', default: '6' },
-    samples: { type: 'string', default: '5' },
-    out: { type: 'string' },
-  },
-});
+const { values } = optionsOf({ rows: '1000000', cycles: '6', samples: '5', out: undefined });
 const [rows, cycles, samples] = [values.rows, values.cycles, values.samples].map(Number);
 const from = await origin();
 const family = (await loadFamilies()).find(({ name }) => name === 'measurements');
@@ -42,7 +33,7 @@ for (const each of planned.filter(({ cell }) => cell.side !== 'rust')) {
   process.stderr.write(`${each.cell.id}\n`);
 }
 process.stdout.write(renderMarkdown(aloneTable(cells)));
-if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, rows, cycles, samples, cells }));
+writeResult(values.out, { ...from, rows, cycles, samples, cells });
 
 /** The median seconds of a cell's samples in each cycle: alone, while others wait, and in turns with them. The last is alone. */
 async function measure(each, others) {

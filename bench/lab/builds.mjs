@@ -6,27 +6,18 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 
 import { renderMarkdown } from '../../dist/report/document.js';
 import { SMALL_ADDON_WORKLOAD, buildSmallAddon } from '../../__test__/fixtures/small-addon.mjs';
-import { buildsTable } from './builds-table.mjs';
-import { onEachMachine } from './machines.mjs';
-import { origin, resultText } from './result-file.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
+import { buildsTable } from './tables.mjs';
+import { onEachMachine, optionsOf, origin, temporaryFolder, writeResult } from './frame.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** How often the new build does the work, and for each such run the number of runs with the same build. */
 const KINDS = { doubled: { times: 2, runs: 1 }, same: { times: 1, runs: 2 } };
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '10' },
-    on: { type: 'string', default: 'quiet,disturbed' },
-    out: { type: 'string' },
-  },
-});
+const { values } = optionsOf({ runs: '10', on: 'quiet,disturbed', out: undefined });
 const from = await origin();
 const folder = temporaryFolder();
 const results = [];
@@ -42,25 +33,14 @@ await onEachMachine(values.on, (machine) => {
   }
 });
 console.log(renderMarkdown(buildsTable(results)));
-if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, results }));
+writeResult(values.out, { ...from, results });
 
 /** Compares the old build with another one. Returns the ratio of the way through the addon, and the seconds that the command took. */
 function compare(kind) {
   const startedAt = performance.now();
-  const words = [
-    'compare',
-    '--builds',
-    'old.node',
-    `${kind}.node`,
-    'work.bench.mjs',
-    '--decide-within',
-    '30',
-    '--json',
-  ];
-  const { stdout, stderr } = spawnSync(process.execPath, [join(ROOT, 'dist', 'cli', 'main.js'), ...words], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
+  const words = ['--builds', 'old.node', `${kind}.node`, 'work.bench.mjs', '--decide-within', '30', '--json'];
+  const cli = [join(ROOT, 'dist', 'cli', 'main.js'), 'compare', ...words];
+  const { stdout, stderr } = spawnSync(process.execPath, cli, { cwd: folder, encoding: 'utf8' });
   const pairs = stdout === '' ? undefined : JSON.parse(stdout);
   if (pairs === undefined) throw new Error(stderr);
   const { ratio, low, high, regressed } = pairs.find(({ isControl }) => !isControl);

@@ -47,8 +47,8 @@ export function ceilingTable(measurements) {
 }
 
 /**
- * For each client of each load tool, the number of measurements in which it reaches the fair part of the tool's rate, and the others with
- * their factors.
+ * For each client of each load tool, the number of measurements in which it reaches the fair part of the tool's rate,
+ * and the others with their factors.
  */
 export function ceilingFindings(measurements) {
   return groupBy(measurements, ({ tool }) => tool).flatMap((ofTool) =>

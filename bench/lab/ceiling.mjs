@@ -7,7 +7,6 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { startNative } from '../../dist/families/native-program.js';
 import { count } from '../../dist/families/option-values.js';
@@ -17,9 +16,7 @@ import { KvClient } from '../../dist/index.js';
 import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/document.js';
 import { ceilingFindings, ceilingTable } from './ceiling-table.mjs';
 import { ratesInTurn } from './in-turn.mjs';
-import { findProgram, outputOf, versionLine } from './programs.mjs';
-import { origin, resultText } from './result-file.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
+import { findProgram, optionsOf, origin, outputOf, temporaryFolder, versionLine, writeResult } from './frame.mjs';
 
 /** Rows of sysbench's table. */
 const ROWS = 10_000;
@@ -40,8 +37,8 @@ const batch = (workload, connections, size, operations) => ({
 });
 
 /**
- * For each family its server, its load tool, the crate to compare with, the cells, and the programs that the tool needs: their names and the
- * package that has them.
+ * For each family its server, its load tool, the crate to compare with, the cells, and the programs that the tool
+ * needs: their names and the package that has them.
  */
 const FAMILIES = {
   kv: {
@@ -77,10 +74,7 @@ const FAMILIES = {
   },
 };
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { rounds: { type: 'string', default: '8' }, out: { type: 'string' } },
-});
+const { values, positionals } = optionsOf({ rounds: '8', out: undefined }, true);
 const unknown = positionals.find((family) => !Object.hasOwn(FAMILIES, family));
 if (unknown !== undefined) {
   console.error('Usage: node bench/lab/ceiling.mjs [kv sql rest] [--rounds 8] [--out FILE]');
@@ -101,7 +95,7 @@ for (const name of names) {
   );
   measurements.push(...ofFamily);
 }
-if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, versions, measurements }));
+writeResult(values.out, { ...from, versions, measurements });
 
 async function measure(family) {
   const { server: kind, crate, cells, tool: toolOf } = FAMILIES[family];

@@ -7,9 +7,9 @@ import { parseArgs } from 'node:util';
 
 import { comparedAnew, rustLanesOf } from '../../dist/compare/comparisons.js';
 import { parseRun, parseRunFields, wholeRecord, withEachSample } from '../../dist/records/run-file.js';
-import { latencyIntervals } from '../../dist/report/latency-interval.js';
+import { latencyIntervals } from '../../dist/report/percentile.js';
 import { medianOf, processCpuOf } from '../../dist/stats/summary.js';
-import { resultText } from './result-file.mjs';
+import { resultText } from './frame.mjs';
 
 const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | --model] [--out FILE]
 
@@ -142,8 +142,8 @@ function compactRecord(record, lanes) {
 }
 
 /**
- * A record with one entry for consecutive samples with the same fields. The fields that only the first sample has are apart. See `sample`
- * of the schema.
+ * A record with one entry for consecutive samples with the same fields. The fields that only the first sample has are
+ * apart. See `sample` of the schema.
  */
 function withGroupedSamples(record) {
   if (record.outcome !== 'completed') return record;

@@ -1,6 +1,6 @@
 /**
- * Direct, batching or scatter-gather, and the network delays at which each wins: rows of shards got in each way, at several
- * delays.
+ * Direct, batching or scatter-gather, and the network delays at which each wins: rows of shards got in each way, at
+ * several delays.
  */
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { columns } from '../../dist/report/document.js';

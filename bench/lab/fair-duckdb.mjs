@@ -155,8 +155,8 @@ const readTexts = async (client, rows) => {
 const MILLION = 1_000_000;
 
 /**
- * The lanes: the work on a client, the workload, the lanes of our cell and of the bindings', and the number of rows. It is the number of the
- * cells where it changes the ratio.
+ * The lanes: the work on a client, the workload, the lanes of our cell and of the bindings', and the number of rows. It
+ * is the number of the cells where it changes the ratio.
  */
 export const DUCKDB_LANES = {
   'insert-columns': [(client, rows) => client.writeColumns(columnsIn(rows)), 'insert.bulk', 'columns', 'columns'],

@@ -6,11 +6,8 @@
  * slices, with its interval of 95 %. It exits with 1 if one differs by more than 15 % from the ratio of the newest committed run with cells of
  * both sides.
  */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { openTarget } from '../../dist/families/requests/target-server.js';
@@ -22,6 +19,7 @@ import { RESULTS } from '../docs/runs.mjs';
 import { DUCKDB_LANES, duckDbWays } from './fair-duckdb.mjs';
 import { garbageOfSlices, slicesInTurn } from './in-turn.mjs';
 import { openTask, OURS, requests, sampler, TASKS } from './peer-ways.mjs';
+import { optionsOf, startAsked } from './frame.mjs';
 
 const lines = (workload) => ({ family: 'ingest', engines: ['in-process'], workload, lane: 'batch' });
 /** The other lanes: the cells that do them, and the names of their tasks. */
@@ -38,12 +36,7 @@ const MOST_APART = 1.15;
 const [PAIRS, LEAST_ROUNDS, WARM_UP_SLICES] = [3, 5, 5];
 
 const names = [...Object.keys(DUCKDB_LANES), ...Object.keys(CELLS)];
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '20' },
-    ...Object.fromEntries(['lane', 'side', 'url'].map((name) => [name, { type: 'string' }])),
-  },
-});
+const { values } = optionsOf({ seconds: '20', lane: undefined, side: undefined, url: undefined });
 const seconds = Number(values.seconds);
 const asked = values.lane?.split(',') ?? names;
 if (values.side !== undefined) await serve(await waysOf(values.side, values.url));
@@ -85,27 +78,17 @@ async function serve(ways) {
   process.on('disconnect', () => process.exit());
   process.on('message', async (message) => {
     await garbage.clear();
-    process.send(message === 'fastest' ? await fastest() : message === 'slice' ? await slice() : await open(message));
+    if (message === 'fastest') process.send(await fastest());
+    else if (message === 'slice') process.send(await slice());
+    else if (message.way === undefined) process.exit();
+    else process.send(await open(message));
   });
 }
 
 /** Starts a process of a lane. */
 function startSide(lane, url) {
   const words = ['--side', lane, '--url', url, '--seconds', values.seconds];
-  const child = fork(import.meta.filename, words);
-  const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`the process of ${lane} ended with the code ${code}`);
-  });
-  ended.catch(() => {});
-  const ask = async (message) => {
-    child.send(message);
-    return (await Promise.race([once(child, 'message'), ended]))[0];
-  };
-  const close = async () => {
-    child.disconnect();
-    await ended.catch(() => {});
-  };
-  return { ask, close };
+  return startAsked(lane, [process.execPath, import.meta.filename, ...words]);
 }
 
 /** Compares a lane of ours with the fastest way of each other client, and prints a line for each. */

@@ -1,9 +1,9 @@
-// The share of gRPC in a scan over gRPC, and the share of one machine's network: the same rows read in place, copied in memory,
-// sent over bare loopback sockets from as many processes, and over gRPC. Prints millions of rows per second, the median of the
-// rounds, and the ratio to bare sockets.
+import { builtExample, outputOf } from './frame.mjs';
+// The share of gRPC in a scan over gRPC, and the share of one machine's network: the same rows read in place, copied in
+// memory, sent over bare loopback sockets from as many processes, and over gRPC. Prints millions of rows per second,
+// the median of the rounds, and the ratio to bare sockets.
 //
 //   node bench/lab/hybrid-ceiling.mjs [ROWS] [ROUNDS]
-import { builtExample, outputOf } from './programs.mjs';
 
 const PACKAGE = 'boundary-bench-server';
 

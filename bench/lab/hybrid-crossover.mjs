@@ -1,26 +1,23 @@
 #!/usr/bin/env node
 /**
- * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--forks N] [--out FILE]`
- * gets rows of three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in the
- * reader's process, from Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. Each way is measured in
- * fresh processes that take turns with the processes of the other ways at its delay.
+ * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--forks N] [--out FILE]` gets rows of three
+ * shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in the
+ * reader's process, from Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. Each way is
+ * measured in fresh processes that take turns with the processes of the other ways at its delay.
  *
  * It prints the median time per row of each way, and the delays at which a way is faster than another, with the ratio at every delay. A way
  * is faster if the whole 95% interval of the ratio is above 1. `--out` writes the records of all delays to a file.
  * `bench/lab/compact-run.mjs` makes the file in `results/` from it, and `bench/docs.mjs` makes the table from that.
  */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { count } from '../../dist/families/option-values.js';
 import { run } from '../../dist/bench.js';
 import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/document.js';
-import { networkText } from '../../dist/report/network-text.js';
+import { networkText } from '../../dist/report/host-block.js';
 import { hybridFamily } from '../../dist/families/hybrid/family.js';
 import { crossoverFindings, crossoverTable } from './crossover.mjs';
-import { originOf, resultText } from './result-file.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
+import { optionsOf, originOf, temporaryFolder, writeResult } from './frame.mjs';
 
 const DELAYS_US = [0, 100, 500, 2000];
 
@@ -39,9 +36,7 @@ const DIRECT_OPERATIONS = 20_000;
 /** The scale of 150 000 rows: few, since the network is measured, not the store. */
 const SCALE = 0.002;
 
-const { values } = parseArgs({
-  options: { forks: { type: 'string' }, out: { type: 'string' } },
-});
+const { values } = optionsOf({ forks: undefined, out: undefined });
 const forks = values.forks && count.parse(values.forks);
 const folder = temporaryFolder();
 const runs = [];
@@ -58,7 +53,7 @@ for (const delayUs of DELAYS_US) {
   }
   runs.push({ delayUs, ...(simulated === undefined ? {} : { network: simulated }), records });
 }
-if (values.out !== undefined) writeFileSync(values.out, resultText({ ...originOf(context), runs }));
+writeResult(values.out, { ...originOf(context), runs });
 const { table, notes } = crossoverTable(runs);
 const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
 process.stdout.write(
@@ -66,8 +61,8 @@ process.stdout.write(
 );
 
 /**
- * The family with the cells of all ways, each with its own number of operations. Direct cells are measured only without a delay. All cells
- * are of one group, so that their processes take turns.
+ * The family with the cells of all ways, each with its own number of operations. Direct cells are measured only without
+ * a delay. All cells are of one group, so that their processes take turns.
  */
 function crossover(delayUs) {
   const plan = (options) =>

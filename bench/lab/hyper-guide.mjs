@@ -5,8 +5,6 @@
  * `bench/benchmark.mjs 10000000 --engine hyper --transport tcp,ipc`, whole or workload by workload, made on one machine. The
  * sweep comes from `bench/lab/hyper-sweep.mjs`.
  */
-import { parseArgs } from 'node:util';
-
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { readRun } from '../../dist/records/run-file.js';
 import { columns, heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
@@ -16,8 +14,9 @@ import { hostLines } from '../../dist/report/host-block.js';
 import { nameOf } from '../../dist/report/labels.js';
 import { resultsTable } from '../../dist/report/results-table.js';
 import { verdictOf } from '../../dist/stats/ratio-interval.js';
+import { optionsOf } from './frame.mjs';
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { sweep: { type: 'string' } } });
+const { values, positionals } = optionsOf({ sweep: undefined }, true);
 if (values.sweep === undefined || positionals.length === 0) {
   process.stderr.write('usage: node bench/lab/hyper-guide.mjs --sweep SWEEP.json RUN.json...\n');
   process.exit(2);

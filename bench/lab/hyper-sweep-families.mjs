@@ -1,6 +1,6 @@
 /**
- * The sweeps of `bench/lab/hyper-sweep.mjs`, one family each. They are a module of their own, since each process that measures a cell
- * imports them. Their cells are the cells of the `measurements` family, opened with other sizes.
+ * The sweeps of `bench/lab/hyper-sweep.mjs`, one family each. They are a module of their own, since each process that
+ * measures a cell imports them. Their cells are the cells of the `measurements` family, opened with other sizes.
  */
 import { defineWorkload } from '../../dist/bench.js';
 import { openNapiCell, queryTablesOf } from '../../dist/families/measurements/addon-cells.js';

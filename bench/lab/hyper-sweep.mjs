@@ -13,21 +13,17 @@
  */
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { count, parseRows } from '../../dist/families/option-values.js';
 import { heading, list, paragraph, renderMarkdown } from '../../dist/report/document.js';
 import { formatRows } from '../../dist/report/format.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { run } from '../../dist/run.js';
+import { optionsOf, temporaryFolder } from './frame.mjs';
 import * as families from './hyper-sweep-families.mjs';
 import { sweepBlocks, sweepsOf } from './hyper-sweep-table.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { forks: { type: 'string' }, out: { type: 'string' } },
-});
+const { values, positionals } = optionsOf({ forks: undefined, out: undefined }, true);
 const rows = parseRows(positionals[0] ?? '1M');
 const folder = temporaryFolder();
 const { run: measured, directory } = await run({

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { HYPERD_NPM } from '../../dist/host/hyperd.js';
-import { findProgram, outputOf } from './programs.mjs';
+import { findProgram, outputOf } from './frame.mjs';
 
 const PROJECT = join(import.meta.dirname, '../..');
 

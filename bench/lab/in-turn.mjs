@@ -34,8 +34,8 @@ export const SLICE_MS = 100;
 const [WARM_UP_ROUNDS, LEAST_ROUNDS] = [2, 5];
 
 /**
- * The garbage of slices. All of it is collected only if there is much: that drops compiled code, and the next 100 ms would include its
- * compilation.
+ * The garbage of slices. All of it is collected only if there is much: that drops compiled code, and the next 100 ms
+ * would include its compilation.
  */
 export const garbageOfSlices = () => new GarbageBetween(exposeCollector());
 

@@ -1,17 +1,14 @@
 // Is the time of a call the same with few and with many calls in a sample? Runs the `boundary` family with 1 to a million.
 //
 //   node bench/lab/ladder.mjs [--out results/linux-x64/DATE-ladder.json]
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { loadFamilies } from '../../dist/families/registry.js';
 import { itemsOf } from '../../dist/records/record.js';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { run } from '../../dist/runner/run.js';
-import { ladderTable } from './ladder-table.mjs';
-import { origin, resultText } from './result-file.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
+import { ladderTable } from './tables.mjs';
+import { optionsOf, origin, temporaryFolder, writeResult } from './frame.mjs';
 
 /** The calls of a sample that a run is asked for. */
 const LADDER = [1, 10, 1000, 1_000_000];
@@ -19,13 +16,13 @@ const LADDER = [1, 10, 1000, 1_000_000];
 /** The processes of each cell. */
 const FORKS = 5;
 
-const { values } = parseArgs({ options: { out: { type: 'string' } } });
+const { values } = optionsOf({ out: undefined });
 const from = await origin();
 const folder = temporaryFolder();
 const ladder = [];
 for (const calls of LADDER) ladder.push({ calls, cells: await cellsWith(calls) });
 console.log(renderMarkdown(ladderTable(ladder)));
-if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, ladder }));
+writeResult(values.out, { ...from, ladder });
 
 /** The seconds of a call by each way, with this number of calls in a sample. */
 async function cellsWith(calls) {

@@ -1,6 +1,6 @@
 /**
- * The lanes of bench/lab/lanes.mjs, and the process that measures one of them: it imports the library of a checkout, opens the lane, and
- * takes a sample each time it is told to.
+ * The lanes of bench/lab/lanes.mjs, and the process that measures one of them: it imports the library of a checkout,
+ * opens the lane, and takes a sample each time it is told to.
  */
 
 /** The four processes of a round warm up at the same time. */
@@ -30,8 +30,8 @@ function total(values) {
 const totalOfHalves = ({ buffer, byteOffset, length }) => total(new Int32Array(buffer, byteOffset, 2 * length));
 
 /**
- * Work in units of one call of each of some callers, which make one call after the other. `call` gets an index below KEYS, and gives a sum
- * that must be `each`, or a promise of it.
+ * Work in units of one call of each of some callers, which make one call after the other. `call` gets an index below
+ * KEYS, and gives a sum that must be `each`, or a promise of it.
  */
 const calls = (callers, each, call) => ({
   each: callers * each,

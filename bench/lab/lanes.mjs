@@ -18,17 +18,16 @@
  *   --build-seconds 60,62  the seconds of both builds, for the table of sizes
  *   --json FILE            a file for all samples and results
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 
 import { list, renderTerminal, tableBlock, tableOf } from '../../dist/report/document.js';
 import { median } from '../../dist/stats/quantile.js';
 import { seededDraws, shuffled } from '../../dist/stats/random.js';
+import { optionsOf, startAsked } from './frame.mjs';
 import { LANES, MORE, SHARD_ROWS } from './lanes-work.mjs';
 import { intervalsOf, isUndecided, sizeOf, verdictOf } from './lanes-verdict.mjs';
 
@@ -42,14 +41,8 @@ const COLLECTED_BLOCKS = 10;
 const SIDES = ['old', 'new', 'new', 'old'];
 
 const DEFAULTS = { minutes: '15', rounds: '6', most: '60', blocks: '60', plant: '', 'build-seconds': '—,—' };
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: Object.fromEntries([
-    ...['list', 'more'].map((name) => [name, { type: 'boolean' }]),
-    ...['lane', 'json'].map((name) => [name, { type: 'string' }]),
-    ...Object.entries(DEFAULTS).map(([name, value]) => [name, { type: 'string', default: value }]),
-  ]),
-});
+const OTHERS = { list: false, more: false, lane: undefined, json: undefined };
+const { values, positionals } = optionsOf({ ...DEFAULTS, ...OTHERS }, true);
 const all = values.more ? MORE : LANES;
 if (values.list) {
   console.log(all.map(({ name }) => name).join('\n'));
@@ -130,25 +123,10 @@ async function measure(lane) {
   }
 }
 
-/** Starts a process that measures a lane, on these CPUs. It is killed if it does not end. */
+/** Starts a process that measures a lane, on these CPUs. */
 function startWorker(what, cpus) {
   const words = [...(isPinned ? ['taskset', '-c', cpus] : []), process.execPath, '--expose-gc', WORKER, 'worker'];
-  const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-  const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`the process of ${what} ended with the code ${code}`);
-  });
-  ended.catch(() => {});
-  const ask = async (message) => {
-    child.send(message);
-    const answer = once(child, 'message', { signal: AbortSignal.timeout(60_000) });
-    return (await Promise.race([answer, ended]))[0];
-  };
-  const close = async () => {
-    if (child.connected) child.send({});
-    const killing = setTimeout(() => child.kill('SIGKILL'), 5000);
-    await ended.catch(() => clearTimeout(killing));
-  };
-  return { ask, close };
+  return startAsked(what, words, 60_000);
 }
 
 /** Starts a server for both builds, by the old build, so that only the clients differ. */

@@ -3,19 +3,15 @@
 // method on the same cells: five processes of each, one after the other, whose samples are pooled.
 //
 //   node bench/lab/method.mjs [--runs N] [--on quiet,disturbed] [--out results/linux-x64/DATE-method.json]
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { cpuRatio, priorsOf, rateRatio, riskOf } from '../../dist/compare/rate-ratio.js';
 import { run } from '../../dist/runner/run.js';
 import { DEFAULT_MARGIN, verdictOf } from '../../dist/stats/ratio-interval.js';
 import { KINDS, methodFamily } from './method-family.mjs';
 import { renderMarkdown } from '../../dist/report/document.js';
-import { methodNotes, methodTable } from './method-table.mjs';
-import { onEachMachine } from './machines.mjs';
-import { origin, resultText } from './result-file.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
+import { methodNotes, methodTable } from './tables.mjs';
+import { onEachMachine, optionsOf, origin, temporaryFolder, writeResult } from './frame.mjs';
 
 /** The processes of each cell by the old method. */
 const OLD_FORKS = 5;
@@ -34,13 +30,7 @@ const METHODS = {
   },
 };
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '5' },
-    on: { type: 'string', default: 'quiet,disturbed' },
-    out: { type: 'string' },
-  },
-});
+const { values } = optionsOf({ runs: '5', on: 'quiet,disturbed', out: undefined });
 const from = await origin();
 const folder = temporaryFolder();
 const results = [];
@@ -54,7 +44,7 @@ await onEachMachine(values.on, async (machine) => {
   }
 });
 console.log(renderMarkdown([...methodTable(results), methodNotes(results)]));
-if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, results }));
+writeResult(values.out, { ...from, results });
 
 /** The outcomes of one run, for each kind of cell. */
 async function measure({ options, plan, how }) {

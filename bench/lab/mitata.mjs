@@ -1,23 +1,21 @@
-// Checks whether this package and mitata agree on the time of a call of five functions. Both measure each function in processes of its own,
-// one after the other, several times. It installs mitata in a folder that it removes at the end.
+// Checks whether this package and mitata agree on the time of a call of five functions. Both measure each function in
+// processes of its own, one after the other, several times. It installs mitata in a folder that it removes at the end.
 //
 //   node bench/lab/mitata.mjs [--rounds 5] [--out FILE]
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 
 import { run } from '../../dist/bench.js';
 import { renderMarkdown } from '../../dist/report/document.js';
-import { mitataTable } from './mitata-table.mjs';
+import { mitataTable } from './tables.mjs';
 import { FUNCTIONS, workloads } from './own-functions.mjs';
-import { origin, resultText } from './result-file.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
+import { optionsOf, origin, temporaryFolder, writeResult } from './frame.mjs';
 
 const MITATA = 'mitata@1.0.34';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, out: { type: 'string' } } });
+const { values } = optionsOf({ rounds: '5', out: undefined });
 const from = await origin();
 const folder = temporaryFolder();
 const functions = [];
@@ -30,10 +28,7 @@ for (const [index, name] of Object.keys(FUNCTIONS).entries()) {
   functions.push({ name, rounds });
 }
 process.stdout.write(renderMarkdown(mitataTable(functions)));
-if (values.out !== undefined) {
-  const versions = { ...from.versions, mitata: MITATA.split('@')[1] };
-  writeFileSync(values.out, resultText({ ...from, versions, functions }));
-}
+writeResult(values.out, { ...from, versions: { ...from.versions, mitata: MITATA.split('@')[1] }, functions });
 
 /** The median and the shortest seconds of a call, as one process of a run measures it. */
 async function timeByUs(index, place) {

@@ -7,8 +7,7 @@
 // engine's work. If the model has no mechanism for a lane, or the run can't tell the difference, it says so.
 import { readFileSync } from 'node:fs';
 
-import { loadOfBytes, loadOfText } from '../../dist/model/load.js';
-import { predictCall } from '../../dist/model/predict.js';
+import { loadOfBytes, loadOfText, predictCall } from '../../dist/model/predict.js';
 import { recordsById } from '../../dist/compare/cell-groups.js';
 import { secondsPerItem } from '../../dist/compare/rate-ratio.js';
 import { parseRun } from '../../dist/records/run-file.js';
@@ -38,9 +37,9 @@ const text = (direction, client) => ({ direction, lane: 'call', client, load: lo
 const OTHER_OBJECTS = 'its objects have more fields than the rows of the ladders';
 
 /**
- * The data that the lanes of other families carry across in one call, by family, and by lane or by workload and client: the direction, the
- * lane and client of the `boundary` family that do the same, and the load. Without a load, it is the load of the cell's rows. A text instead
- * is the reason why the model can't predict a lane.
+ * The data that the lanes of other families carry across in one call, by family, and by lane or by workload and client:
+ * the direction, the lane and client of the `boundary` family that do the same, and the load. Without a load, it is the
+ * load of the cell's rows. A text instead is the reason why the model can't predict a lane.
  */
 const CARRIED = {
   codec: {

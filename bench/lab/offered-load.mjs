@@ -9,7 +9,6 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { run } from '../../dist/bench.js';
 import { fastestOf } from '../../dist/compare/cell-groups.js';
@@ -19,8 +18,7 @@ import { heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist
 import { hostLines } from '../../dist/report/host-block.js';
 import { rateOf } from '../../dist/stats/summary.js';
 import { isBroken, offeredLoadFindings, offeredLoadTable, stepOf } from './offered-load-table.mjs';
-import { originOf, resultText } from './result-file.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
+import { optionsOf, originOf, resultText, temporaryFolder } from './frame.mjs';
 
 const BENCHMARKS = [
   { family: 'kv', workload: 'get', server: 'redis' },
@@ -43,13 +41,7 @@ const BREAKS = 2;
 const SECONDS = 0.75;
 const SAMPLES = 1;
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '30' },
-    processes: { type: 'string', default: '5' },
-    out: { type: 'string' },
-  },
-});
+const { values } = optionsOf({ minutes: '30', processes: '5', out: undefined });
 const deadline = performance.now() + Number(values.minutes) * 60_000;
 const families = await loadFamilies();
 const folder = temporaryFolder();

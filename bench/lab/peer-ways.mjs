@@ -1,7 +1,7 @@
 /**
- * The tasks of bench/lab/peers.mjs and bench/lab/fair.mjs, and the documented ways of other clients from npm for them. Cells are ways. Ways that
- * no cell uses do the work of cells too: `OTHER_SETTINGS` change the plan of a cell, by a setting that its client has, or by a client of
- * this module. `OTHER_CELLS` open cells themselves.
+ * The tasks of bench/lab/peers.mjs and bench/lab/fair.mjs, and the documented ways of other clients from npm for them.
+ * Cells are ways. Ways that no cell uses do the work of cells too: `OTHER_SETTINGS` change the plan of a cell, by a
+ * setting that its client has, or by a client of this module. `OTHER_CELLS` open cells themselves.
  */
 import { Agent, request } from 'node:http';
 import { Writable } from 'node:stream';
@@ -14,9 +14,8 @@ import * as mysql2 from 'mysql2/promise';
 import * as undici from 'undici';
 
 import { apacheArrow } from '../../dist/clients/apache-arrow.js';
-import { CHUNK_ROWS } from '../../dist/clients/duckdb-client.js';
+import { CHUNK_ROWS, DUCKDB_SETTINGS } from '../../dist/clients/duckdb-client.js';
 import { columnsOf, DuckDbBindings, typesOf } from '../../dist/clients/duckdb-node-bindings.js';
-import { DUCKDB_SETTINGS } from '../../dist/clients/duckdb-settings.js';
 import { flechette } from '../../dist/clients/flechette.js';
 import { answerOf, connectionOptions } from '../../dist/clients/js-sql-client.js';
 import { UndiciClient } from '../../dist/clients/undici.js';
@@ -29,7 +28,7 @@ import { tablePlace } from '../../dist/families/measurements/table-cells.js';
 import { loadFamilies } from '../../dist/families/registry.js';
 import { verifyChecksum } from '../../dist/families/verify-checksum.js';
 import { SLICE_MS } from './in-turn.mjs';
-import { AT_ONCE } from './peers-table.mjs';
+import { AT_ONCE } from './tables.mjs';
 
 /** The callers of tasks that share a pool of connections. */
 const POOL = 8;
@@ -355,8 +354,8 @@ export const TASKS = {
 };
 
 /**
- * Opens a task: the ways of other clients for it, each a cell or another way, and with `sides` our own cells. `families` are the families that are
- * open. There are no ways if the matrix has no such cells.
+ * Opens a task: the ways of other clients for it, each a cell or another way, and with `sides` our own cells.
+ * `families` are the families that are open. There are no ways if the matrix has no such cells.
  */
 export async function openTask(families, { task, family: name, sides = ['js'], ...meant }) {
   const family = (await loadFamilies()).find((one) => one.name === name);

@@ -8,25 +8,16 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 
 import { itemsOf } from '../../dist/records/record.js';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { median } from '../../dist/stats/quantile.js';
 import { slicesInTurn } from './in-turn.mjs';
 import { openTask, sampler, TASKS } from './peer-ways.mjs';
-import { peersBlocks, unfairWays } from './peers-table.mjs';
-import { origin, resultText } from './result-file.mjs';
+import { peersBlocks, unfairWays } from './tables.mjs';
+import { optionsOf, origin, writeResult } from './frame.mjs';
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seconds: { type: 'string', default: '30' },
-    out: { type: 'string' },
-    alone: { type: 'boolean' },
-  },
-});
+const { values, positionals } = optionsOf({ seconds: '30', out: undefined, alone: false }, true);
 const isMeant = (asked) => (task) => task === asked || task.startsWith(`${asked}-`);
 const names = Object.keys(TASKS);
 const tasks = names.filter((task) => positionals.length === 0 || positionals.some((asked) => isMeant(asked)(task)));
@@ -72,6 +63,6 @@ async function measureAll() {
   for (const task of missing) console.error(`${task}: there are no cells.`);
   const measured = { results, versions, node: process.versions.node };
   console.log(renderMarkdown(peersBlocks(measured)));
-  if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, ...measured }));
+  writeResult(values.out, { ...from, ...measured });
   return missing.length > 0 || (unfairWays(results).length > 0 && values.out === undefined) ? 1 : 0;
 }

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 
 import { MAIN, RESULTS, kindOf } from '../docs/runs.mjs';
 import { PUBLISHED } from '../docs/published.mjs';
-import { temporaryFolder } from './temporary-folder.mjs';
+import { temporaryFolder } from './frame.mjs';
 
 const USAGE = `Usage: node bench/lab/publish.mjs KIND... | --all
 

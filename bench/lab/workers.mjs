@@ -1,5 +1,5 @@
-// Measures the costs of a pool of workers: to start with and without an engine, to close, to call a function, and to hand a column over by
-// copy, by transfer and as shared memory. Prints the medians of the rounds, in milliseconds.
+// Measures the costs of a pool of workers: to start with and without an engine, to close, to call a function, and to
+// hand a column over by copy, by transfer and as shared memory. Prints the medians of the rounds, in milliseconds.
 //
 //   node bench/lab/workers.mjs [ROUNDS]
 import { availableParallelism } from 'node:os';

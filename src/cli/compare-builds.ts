@@ -10,10 +10,9 @@ import { severalAddons } from '../runner/swap-build.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { measure } from './measure.js';
 import { loadOwn, wordsOf } from './own-files.js';
-import { print } from './print.js';
+import { print, terminalOf } from './terminal.js';
 import { writeReport } from './report-files.js';
 import type { CliServices, Finish } from './services.js';
-import { terminalOf } from './terminal.js';
 
 /** How two builds are compared. */
 export interface CompareBuildsOptions {
@@ -31,8 +30,8 @@ export interface CompareBuildsOptions {
 }
 
 /**
- * Measures the workloads of files by two builds, and prints how they differ. The exit code is 1 if the new one is slower, and if no way of
- * the addon was measured.
+ * Measures the workloads of files by two builds, and prints how they differ. The exit code is 1 if the new one is
+ * slower, and if no way of the addon was measured.
  */
 export async function compareBuilds(
   builds: readonly [before: string, after: string],
@@ -69,8 +68,8 @@ export async function compareBuilds(
 }
 
 /**
- * The place of the addon that the builds replace. If the files have loaded none of the replaced addons, it is the only addon that they
- * load. Throws `BB_USAGE` if they have loaded several.
+ * The place of the addon that the builds replace. If the files have loaded none of the replaced addons, it is the only
+ * addon that they load. Throws `BB_USAGE` if they have loaded several.
  */
 function placeOf(replaces: readonly string[], addon: string | undefined): Omit<AddonBuild, 'file'> {
   if (addon !== undefined) return { replaces: [...replaces, realpathSync(addon)], isOnly: false };

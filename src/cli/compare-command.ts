@@ -8,10 +8,9 @@ import { parseFraction, seconds } from '../families/option-values.js';
 import { BoundaryError } from '../errors.js';
 import { compareBuilds } from './compare-builds.js';
 import { DEFAULT_BUILD, compareCommits } from './compare-commits.js';
-import { parserOf } from './flags.js';
-import { print } from './print.js';
+import { parserOf } from './matrix-options.js';
+import { print, terminalOf } from './terminal.js';
 import { runFileOf, writeReport } from './report-files.js';
-import { terminalOf } from './terminal.js';
 
 interface CompareOptions {
   readonly force?: boolean;
@@ -66,7 +65,8 @@ export function addCompareCommand(program: Command, services: CliServices, finis
     .option('--build <command>', 'with --git: the command that builds a commit, in its root', DEFAULT_BUILD)
     .option(
       '--addon <path>',
-      'with --git: the addon that the build leaves (default: the only .node file); with --builds: the addon that the builds replace (default: the only one that the files load)',
+      'with --git: the addon that the build leaves (default: the only .node file); with --builds: the addon ' +
+        'that the builds replace (default: the only one that the files load)',
     )
     .option(
       '--decide-within <seconds>',

@@ -9,7 +9,7 @@ import { BoundaryError } from '../errors.js';
 import { TemporaryFolder } from '../families/temporary-folder.js';
 import { exists } from '../runner/files.js';
 import { type CompareBuildsOptions, compareBuilds } from './compare-builds.js';
-import { untilInterrupted } from './interrupt.js';
+import { untilInterrupted } from './measure.js';
 import type { CliServices, Finish } from './services.js';
 
 /** How the builds of two commits are compared. */
@@ -29,8 +29,8 @@ export const DEFAULT_BUILD = 'npm ci && npm run build';
 const FOREIGN = new Set(['node_modules', 'target', '.git']);
 
 /**
- * Builds two commits in checkouts of their own, and measures the workloads of files by both builds, in turns. The checkouts are removed
- * afterwards.
+ * Builds two commits in checkouts of their own, and measures the workloads of files by both builds, in turns. The
+ * checkouts are removed afterwards.
  */
 export async function compareCommits(
   files: readonly string[],

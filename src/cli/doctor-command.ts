@@ -2,15 +2,16 @@ import type { Command } from 'commander';
 import { seconds } from '../families/option-values.js';
 import { checkFitness } from '../host/fitness.js';
 import { probeNoise } from '../host/noise-probe.js';
-import { packageLine } from '../host/provenance.js';
+import { packageLine, runContext } from '../host/provenance.js';
 import { type DoctorFindings, renderDoctorTerminal } from '../report/doctor-report.js';
 import { inventoryOf } from '../runner/inventory.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
-import { parserOf } from './flags.js';
-import { untilInterrupted } from './interrupt.js';
-import { print } from './print.js';
+import { parserOf } from './matrix-options.js';
+import { untilInterrupted } from './measure.js';
+import { print, terminalOf } from './terminal.js';
 import type { CliServices, Finish } from './services.js';
-import { terminalOf } from './terminal.js';
+import { list, renderTerminal } from '../report/document.js';
+import { hostLines } from '../report/host-block.js';
 
 const PROBE_SECONDS = 10;
 
@@ -27,7 +28,9 @@ export function addDoctorCommand(program: Command, services: CliServices, finish
     .command('doctor')
     .summary('say what can be measured here, what is missing, and whether this machine is quiet')
     .description(
-      'Says which engines, servers, clients and runtimes are here, how to get those that are missing, and whether this machine is fit to measure on: load, governor, throttling, swap, memory, and a small loop timed against itself.',
+      'Says which engines, servers, clients and runtimes are here, how to get those that are missing, and ' +
+        'whether this machine is fit to measure on: load, governor, throttling, swap, memory, and a small loop ' +
+        'timed against itself.',
     )
     .option('--probe <seconds>', 'time for the loop', parserOf(seconds.parse), PROBE_SECONDS)
     .option('--json', 'print JSON')
@@ -47,5 +50,18 @@ export function addDoctorCommand(program: Command, services: CliServices, finish
       const findings: DoctorFindings = { package: line, isFit, machine, here, missing };
       print(json, findings, () => renderDoctorTerminal(findings, terminalOf(process.stdout)));
       finish(isFit ? EXIT_OK : EXIT_FAILED);
+    });
+}
+
+export function addHostCommand(program: Command, services: CliServices): void {
+  program
+    .command('host')
+    .summary('show what a run says of this machine and build')
+    .description('Shows the block that stands in every result file: the machine, its limits, and every version.')
+    .option('--json', 'print JSON')
+    .action(async ({ json }: { readonly json?: boolean }) => {
+      const build = await services.loadNativeBuild();
+      const context = await runContext({ startedAt: new Date(), config: {}, build });
+      print(json, context, () => renderTerminal(list(hostLines(context))));
     });
 }

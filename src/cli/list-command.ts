@@ -6,11 +6,9 @@ import { idBelowPlace, tablesByPlace } from '../report/place-tables.js';
 import { type FamilyPlan, planRun } from '../runner/plan.js';
 import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
-import type { Flags } from './flags.js';
-import { addMatrixOptions, requestFrom } from './matrix-options.js';
+import { type Flags, addMatrixOptions, requestFrom } from './matrix-options.js';
 import { familiesOf, wordsOf } from './own-files.js';
-import { print } from './print.js';
-import { terminalOf } from './terminal.js';
+import { print, terminalOf } from './terminal.js';
 
 const EXAMPLES = `
 Examples:

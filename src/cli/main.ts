@@ -4,8 +4,8 @@ import { runCli } from './cli.js';
 import { loadNativeBuild, nativeResources } from '../native-build.js';
 
 /**
- * The milliseconds after which open handles no longer keep the program alive, such as a connection that a module of the user's
- * keeps.
+ * The milliseconds after which open handles no longer keep the program alive, such as a connection that a module of the
+ * user's keeps.
  */
 const GRACE_MS = 1000;
 

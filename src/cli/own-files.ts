@@ -28,7 +28,10 @@ export function wordsOf(words: readonly string[] = []): Words {
   const missing = files.find((file) => !existsSync(file));
   if (missing !== undefined) {
     throw new BoundaryError('BB_USAGE', `there is no file ${missing}`, {
-      hint: 'A number of rows looks like 1000000, 1_000_000, 1M or 500K. A file of workloads looks like levenshtein.bench.mjs; `npx boundary-bench init` writes one. Commas separate the values of an option: --side rust,napi.',
+      hint:
+        'A number of rows looks like 1000000, 1_000_000, 1M or 500K. A file of workloads looks like ' +
+        'levenshtein.bench.mjs; `npx boundary-bench init` writes one. Commas separate the values of an option: ' +
+        '--side rust,napi.',
     });
   }
   const [rows] = numbers;

@@ -7,16 +7,15 @@ import { hostContext } from '../host/machine.js';
 import { findModelRun } from '../host/model-run.js';
 import { timesAtSize } from '../model/at-size.js';
 import { type Question, forecastOf } from '../model/forecast.js';
-import { loadOfBytes, loadOfRows, loadOfText } from '../model/load.js';
+import { loadOfBytes, loadOfRows, loadOfText } from '../model/predict.js';
 import type { Load } from '../model/pieces.js';
 import type { CostModel, Crossing, Run } from '../records/record.js';
 import { readRun } from '../records/run-file.js';
 import { renderTimesAtSize } from '../report/at-size-report.js';
 import { renderForecast } from '../report/forecast-report.js';
 import { valuesNamedBy } from '../runner/filters.js';
-import { parserOf } from './flags.js';
-import { print } from './print.js';
-import { terminalOf } from './terminal.js';
+import { parserOf } from './matrix-options.js';
+import { print, terminalOf } from './terminal.js';
 
 interface PredictOptions {
   readonly size?: number;
@@ -128,7 +127,8 @@ async function originOf(what: string, path: string, { context }: Run): Promise<s
   const { host, startedAt, versions } = context;
   const differences = hardwareDifferences(host, await hostContext());
   return [
-    `By ${what} ${path}, measured ${startedAt.slice(0, 10)} on ${host.cpu} (${host.logicalCores} logical cores, ${host.os}) with Node.js ${versions['node'] ?? 'unknown'}.`,
+    `By ${what} ${path}, measured ${startedAt.slice(0, 10)} on ${host.cpu} (${host.logicalCores} logical ` +
+      `cores, ${host.os}) with Node.js ${versions['node'] ?? 'unknown'}.`,
     ...(differences.length === 0 ? [] : [`This machine is another, so times will differ: ${differences.join('; ')}.`]),
   ];
 }

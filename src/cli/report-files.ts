@@ -38,8 +38,8 @@ export function reportsOf(
 }
 
 /**
- * Throws `BB_OUT_KEPT` if there is a report that was not made from a compact file, since it may have parts that a compact file
- * lacks.
+ * Throws `BB_OUT_KEPT` if there is a report that was not made from a compact file, since it may have parts that a
+ * compact file lacks.
  */
 export async function requireCompactReport(path: string, file: string): Promise<void> {
   if (!(await exists(path)) || (await readFile(path, 'utf8')).includes(COMPACT_MARK)) return;

@@ -1,10 +1,8 @@
 import { type Command, Option } from 'commander';
-import { type InstallOptions, installHyperd } from '../host/install-hyperd.js';
-import { installSail } from '../host/install-sail.js';
-import { installRuntime } from '../host/install-runtime.js';
+import { type InstallOptions, installHyperd, installSail, installRuntime } from '../host/install.js';
 import type { Installed, SetupOptions } from '../host/setup-tools.js';
 import { EXIT_OK } from './exit-code.js';
-import { untilInterrupted } from './interrupt.js';
+import { untilInterrupted } from './measure.js';
 import type { Finish } from './services.js';
 
 const WHERE =

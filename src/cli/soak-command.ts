@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { BoundaryError } from '../errors.js';
 import { EXIT_OK } from './exit-code.js';
-import { interruptible } from './interrupt.js';
+import { interruptible } from './measure.js';
 import type { SoakResult } from '../families/ingest/soak.js';
 import { SOAK_OPTIONS, type SoakValues } from '../families/ingest/soak-options.js';
 import { type GivenValues, valuesOf } from '../families/option.js';
-import { type Flags, addFlags, givenBy, givenByVariables } from './flags.js';
+import { type Flags, addFlags, givenBy, givenByVariables } from './matrix-options.js';
 import { formatLatency } from '../report/format.js';
 import type { Finish } from './services.js';
 
@@ -25,7 +25,9 @@ export function addSoakCommand(program: Command, finish: Finish): void {
   addFlags(program.command('soak'), SOAK_OPTIONS)
     .summary('post batches of points to HyperbyteDB, or to a server that speaks its API, for a while')
     .description(
-      'Posts batches of points to /write, and prints points per second with the percentiles of the latency, and errors by kind.\nAfterwards the server must count what it acknowledged. Ctrl-C ends it early, with what was measured.\nWithout a URL a private server is started.',
+      'Posts batches of points to /write, and prints points per second with the percentiles of the latency, ' +
+        'and errors by kind.\nAfterwards the server must count what it acknowledged. Ctrl-C ends it early, with ' +
+        'what was measured.\nWithout a URL a private server is started.',
     )
     .option('--json', 'print JSON')
     .action(async (flags: Flags) => {

@@ -19,9 +19,9 @@ const FIELDS = [
 const SCHEMA = new Schema<Columns>(FIELDS);
 
 /**
- * Tables of `apache-arrow`. Batches are made with `makeData`, which keeps the typed arrays. Columns are read as the batches'
- * typed arrays, since `vector.get(i)` looks up the batch of every value. Row objects are the library's own, which read their
- * values from the table on access.
+ * Tables of `apache-arrow`. Batches are made with `makeData`, which keeps the typed arrays. Columns are read as the
+ * batches' typed arrays, since `vector.get(i)` looks up the batch of every value. Row objects are the library's own,
+ * which read their values from the table on access.
  *
  * The alternatives are slower: the library's builders, which take value by value, iterating over the table, and
  * `table.toArray()`.

@@ -16,8 +16,9 @@ import {
   type DuckDbColumn,
   type DuckDbObject,
   type DuckDbWriter,
+  DUCKDB_SETTINGS,
+  type DuckDbSettings,
 } from './duckdb-client.js';
-import { DUCKDB_SETTINGS, type DuckDbSettings } from './duckdb-settings.js';
 import type { MeasurementColumns } from './measurement-table.js';
 import { importPackage, optionalVersion } from './optional-package.js';
 

@@ -1,7 +1,7 @@
 /**
  * `@duckdb/node-bindings`, the public package that `@duckdb/node-api` is built on, on the same libduckdb as the embedded engine. It
- * copies whole vectors from and to typed arrays, so the loops over rows are the caller's own code. The database has the settings of
- * the embedded engine.
+ * copies whole vectors from and to typed arrays, so the loops over rows are the caller's own code. The database has the
+ * settings of the embedded engine.
  *
  * Its ways, each from the fastest to the slowest. Rows in: typed arrays filled from the rows, with a timestamp's halves written as
  * numbers, with a `bigint` of the caller's, with `BigInt(timestamp)`; `append_int32` and its kind. Columns in: `copy_data_to_vector`
@@ -27,8 +27,9 @@ import {
   type DuckDbNumbers,
   type DuckDbObject,
   type DuckDbWriter,
+  DUCKDB_SETTINGS,
+  type DuckDbSettings,
 } from './duckdb-client.js';
-import { DUCKDB_SETTINGS, type DuckDbSettings } from './duckdb-settings.js';
 import type { MeasurementColumns, MeasurementRow } from './measurement-table.js';
 import { optionalVersion } from './optional-package.js';
 
@@ -236,8 +237,8 @@ function decoderOf(bytes: Buffer): (start: number, end: number) => string {
 type ObjectMaker = (columns: readonly DuckDbColumn[], rows: number, into: DuckDbObject[]) => void;
 
 /**
- * A loop with the columns' names in its source, as a caller who knows the query writes it, so that all objects have one shape. The same
- * names give the same loop: V8 would compile a new one from the start.
+ * A loop with the columns' names in its source, as a caller who knows the query writes it, so that all objects have one
+ * shape. The same names give the same loop: V8 would compile a new one from the start.
  */
 function objectMaker(names: readonly string[]): ObjectMaker {
   const properties = names.map((name, column) => `${JSON.stringify(name)}: v${column}[row]`);

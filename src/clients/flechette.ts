@@ -14,9 +14,9 @@ const { Column, columnFromArray, tableFromColumns, tableFromIPC } = library;
 const NAMES = ['id', 'sensor_id', 'value', 'timestamp'] as const;
 
 /**
- * Tables of `@uwdata/flechette`. Typed arrays become columns without a copy. Plain arrays, which the library takes as well, are
- * copied value by value. 64-bit integers stay `bigint` (`useBigInt`), which is lossless, and as fast: a `number` is also made from
- * a `bigint`, and range-checked.
+ * Tables of `@uwdata/flechette`. Typed arrays become columns without a copy. Plain arrays, which the library takes as
+ * well, are copied value by value. 64-bit integers stay `bigint` (`useBigInt`), which is lossless, and as fast: a
+ * `number` is also made from a `bigint`, and range-checked.
  */
 export const flechette: JsTableClient<Table> = {
   name: 'flechette',

@@ -38,8 +38,8 @@ export interface JsSqlConnection {
 /** A client of the MySQL protocol. */
 export interface JsSqlClient {
   /**
-   * Connects to the server that the URL names, in the form of `SqlClient`. `setting` is the lane's. `typesIntegers`: the server finds
-   * an `INT` only by a parameter of this type.
+   * Connects to the server that the URL names, in the form of `SqlClient`. `setting` is the lane's. `typesIntegers`:
+   * the server finds an `INT` only by a parameter of this type.
    */
   connect(url: string, setting: string | undefined, typesIntegers?: boolean): Promise<JsSqlConnection>;
 }
@@ -99,9 +99,9 @@ const CHARSETS =
   'SELECT @@character_set_client AS a, @@character_set_connection AS b, @@character_set_results AS c, @@collation_connection AS d';
 
 /**
- * Makes sure that a session takes and sends UTF-8 with the collation of the URL, as the addon's client does. A server that does not
- * know the collation of the login silently takes another character set. `query` runs a statement. A server of a partial dialect may
- * refuse it. If the session can't be used, `end` closes it.
+ * Makes sure that a session takes and sends UTF-8 with the collation of the URL, as the addon's client does. A server
+ * that does not know the collation of the login silently takes another character set. `query` runs a statement. A
+ * server of a partial dialect may refuse it. If the session can't be used, `end` closes it.
  */
 export async function settleCharset(
   url: string,

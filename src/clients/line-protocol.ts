@@ -1,6 +1,6 @@
 /**
- * Line protocol in tuned JavaScript: bytes are written into reused memory, and numbers digit by digit if that is known to be their
- * shortest text, without intermediate strings. The parser works likewise.
+ * Line protocol in tuned JavaScript: bytes are written into reused memory, and numbers digit by digit if that is known
+ * to be their shortest text, without intermediate strings. The parser works likewise.
  */
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
 import type { ColumnBatch, DecodedBatch, JsCodec } from './js-codec.js';

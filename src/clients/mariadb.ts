@@ -1,7 +1,7 @@
 /**
  * `mariadb`, in JavaScript alone. It sends statements ahead of their responses, and rows in packets of many if the server
- * supports that. Its settings: prepared statements, the default, `text`, and `shared`, one connection for all callers. The sources are
- * its `README.md`, "Pipelining", and the comments in its `types/share.d.ts`.
+ * supports that. Its settings: prepared statements, the default, `text`, and `shared`, one connection for all callers.
+ * The sources are its `README.md`, "Pipelining", and the comments in its `types/share.d.ts`.
  */
 import type { Connection, UpsertResult } from 'mariadb';
 

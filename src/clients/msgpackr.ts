@@ -1,7 +1,7 @@
 /**
  * `msgpackr`, in JavaScript alone (without its optional native part, which only decodes strings). It writes whole numbers as
- * integers, which HyperbyteDB does not take as values. So those are wrapped in a class that an extension writes as 64-bit floats.
- * Other values take its own, fastest path.
+ * integers, which HyperbyteDB does not take as values. So those are wrapped in a class that an extension writes as
+ * 64-bit floats. Other values take its own, fastest path.
  */
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
 import type { ColumnBatch, JsCodec } from './js-codec.js';

@@ -1,7 +1,7 @@
 /**
  * `node-sql-parser`: a parser that PEG.js made of a grammar for each dialect. Redshift's is the fastest one of those that take all
- * statements of the matrix: MySQL's knows neither BOOLEAN nor NULLS LAST. Its own build is loaded, since the package as a whole loads the
- * parsers of all dialects.
+ * statements of the matrix: MySQL's knows neither BOOLEAN nor NULLS LAST. Its own build is loaded, since the package as
+ * a whole loads the parsers of all dialects.
  */
 import { type ReadSql, type TakeStatement, readSqlBy } from './js-sql-parser.js';
 import { loadPackage } from './optional-package.js';

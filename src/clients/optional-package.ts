@@ -66,8 +66,8 @@ function testedVersion(name: string): string {
 }
 
 /**
- * Imports a package, or a part of it such as `mysql2/promise`. If it is installed around this package, that is done by `own`, a
- * literal `import()` of it. Otherwise loads the package of the project that runs this one.
+ * Imports a package, or a part of it such as `mysql2/promise`. If it is installed around this package, that is done by
+ * `own`, a literal `import()` of it. Otherwise loads the package of the project that runs this one.
  */
 export async function importPackage<T>(specifier: string, own: () => Promise<T>): Promise<T> {
   return finderOf(specifier) === OWN ? own() : loadPackage<T>(specifier);

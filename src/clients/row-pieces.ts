@@ -6,9 +6,9 @@ const OPENING_BRACE = 0x7b;
 const PIECE = 1 << 16;
 
 /**
- * Parser of the rows of `{..., "data": [{...}, {...}, ...]}` that arrive in pieces, by `JSON.parse` in JavaScript alone. The
- * rows are flat: the last opening brace begins the last row. A brace in a string makes a piece invalid JSON, which is an error
- * and never a wrong row.
+ * Parser of the rows of `{..., "data": [{...}, {...}, ...]}` that arrive in pieces, by `JSON.parse` in JavaScript
+ * alone. The rows are flat: the last opening brace begins the last row. A brace in a string makes a piece invalid JSON,
+ * which is an error and never a wrong row.
  */
 export class RowPieces<Row> {
   readonly #array: RegExp;

@@ -16,9 +16,9 @@ export interface UrlParts {
 }
 
 /**
- * Splits the URL of a server as `native/kernel/src/url.rs` does, for clients that do not understand all of it: the class `URL`
- * refuses a login without a host. The addon's client has already accepted the URL, so it is valid. Throws for an `@` behind the host,
- * where a part of a password could be taken for a host.
+ * Splits the URL of a server as `native/kernel/src/url.rs` does, for clients that do not understand all of it: the
+ * class `URL` refuses a login without a host. The addon's client has already accepted the URL, so it is valid. Throws
+ * for an `@` behind the host, where a part of a password could be taken for a host.
  */
 export function urlParts(text: string): UrlParts {
   const [, scheme = '', authority = '', path = '', query = ''] =

@@ -1,7 +1,7 @@
 /**
  * `@valkey/valkey-glide`, a Rust core behind a Node API, if it is installed. It has one connection, on which the commands of all callers
- * overlap, and a `Batch` that is not atomic is its pipeline: the comments in its `build-ts/Batch.d.ts`. In a cluster it has one to each
- * server, and divides a `ClusterBatch`, MGET and MSET among them itself.
+ * overlap, and a `Batch` that is not atomic is its pipeline: the comments in its `build-ts/Batch.d.ts`. In a cluster it
+ * has one to each server, and divides a `ClusterBatch`, MGET and MSET among them itself.
  */
 import { readFileSync } from 'node:fs';
 

@@ -47,19 +47,19 @@ export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition
   readonly bytesPerRow?: number;
   readonly lanes: readonly Lane[];
   /**
-   * Prepares a lane, untimed. Its `sample` brackets the lane's work with the stopwatch and returns the checksum of the values that
-   * it read. A writer returns the checksum of the rows that the engine then holds. The checksum must equal `expected`, which must
-   * be computed in another way.
+   * Prepares a lane, untimed. Its `sample` brackets the lane's work with the stopwatch and returns the checksum of the
+   * values that it read. A writer returns the checksum of the rows that the engine then holds. The checksum must equal
+   * `expected`, which must be computed in another way.
    */
   open(lane: Lane, options: LaneOptions): OpenLane | Promise<OpenLane>;
 }
 
 /**
- * Makes a family of a user's workload, for `run({ families: [...] })`: its lanes are planned, interleaved, verified and reported
- * like this package's own lanes. A lane may carry further properties. `open` gets the lane as it was given.
+ * Makes a family of a user's workload, for `run({ families: [...] })`: its lanes are planned, interleaved, verified and
+ * reported like this package's own lanes. A lane may carry further properties. `open` gets the lane as it was given.
  *
- * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` if there is no lane, two lanes would be the same cell, or a
- * number of rows is not a positive integer.
+ * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` if there is no lane, two lanes would be the same cell,
+ * or a number of rows is not a positive integer.
  *
  * @example
  * ```js

@@ -13,8 +13,8 @@ const TURNS = 5;
 const PART = 0.01;
 
 /**
- * The bytes by which V8's heap grows in one call of a loop, as the median of several turns: garbage may be collected in one of
- * them. The loop is executed with multiples of `batch` calls.
+ * The bytes by which V8's heap grows in one call of a loop, as the median of several turns: garbage may be collected in
+ * one of them. The loop is executed with multiples of `batch` calls.
  */
 export async function heapBytesPerCall(
   loop: (calls: number) => number | Promise<number>,

@@ -99,8 +99,8 @@ export function plannedBy(
 }
 
 /**
- * The cells of a family whose calls are counted. The number of calls of a workload is chosen so that its sample takes about as long
- * as a sample of the lightest workload with `rows` calls.
+ * The cells of a family whose calls are counted. The number of calls of a workload is chosen so that its sample takes
+ * about as long as a sample of the lightest workload with `rows` calls.
  */
 function planCalls(
   family: string,
@@ -157,8 +157,8 @@ function callCell(
 }
 
 /**
- * A cell whose sample is one execution of a loop over its calls, or several one after the other. The loop returns the sum of the calls'
- * results, and is executed with multiples of `batch` calls.
+ * A cell whose sample is one execution of a loop over its calls, or several one after the other. The loop returns the
+ * sum of the calls' results, and is executed with multiples of `batch` calls.
  */
 export function openLoop(
   loop: (calls: number) => number | Promise<number>,

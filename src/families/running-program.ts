@@ -73,8 +73,8 @@ export class RunningProgram {
   }
 
   /**
-   * Starts a program, and gives it its input. Throws `BB_PROGRAM` for one that can't start, or does not understand, and the error of a
-   * program that answers with a code.
+   * Starts a program, and gives it its input. Throws `BB_PROGRAM` for one that can't start, or does not understand, and
+   * the error of a program that answers with a code.
    */
   static async start(start: ProgramStart): Promise<RunningProgram> {
     const { opening, bytes, signal } = start;

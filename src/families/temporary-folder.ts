@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * The script of a shell that waits for the end of its input, which is the end of this process, and removes a folder. Removal is tried
- * again, since a server or another process of the run may still be ending.
+ * The script of a shell that waits for the end of its input, which is the end of this process, and removes a folder.
+ * Removal is tried again, since a server or another process of the run may still be ending.
  */
 const WATCHDOG = `trap '' HUP INT QUIT TERM; read -r line; rm -rf -- "$1" && sleep 1; rm -rf -- "$1"`;
 

@@ -4,8 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import { BoundaryError } from '../errors.js';
-import { clientFile, clientName } from '../records/client-name.js';
-import type { Side } from '../records/record.js';
+import { clientFile, clientName, type Side } from '../records/record.js';
 
 /** A module with a client of the user's. */
 export interface UserClient {
@@ -17,8 +16,8 @@ export interface UserClient {
 }
 
 /**
- * The client that a value of the option names, as `side:file`. Throws `BB_USAGE` for a name that one of ours has: their cells would have
- * the same ids.
+ * The client that a value of the option names, as `side:file`. Throws `BB_USAGE` for a name that one of ours has: their
+ * cells would have the same ids.
  */
 export function userClientOf(given: string, ours: Iterable<string | undefined>): UserClient {
   const file = clientFile(given);

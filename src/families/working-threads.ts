@@ -5,8 +5,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 const WORKING_SHARE = 0.05;
 
 /**
- * The length of a span in seconds below which threads are not counted. The kernel updates the account of a running thread only at
- * each tick of its scheduler.
+ * The length of a span in seconds below which threads are not counted. The kernel updates the account of a running
+ * thread only at each tick of its scheduler.
  */
 const SHORTEST_SECONDS = 0.02;
 
@@ -45,8 +45,8 @@ function timeOf(thread: string): readonly (readonly [string, number])[] {
 }
 
 /**
- * The number of threads that ran for at least `WORKING_SHARE` of a span of `seconds` seconds; `undefined` if the span is too short
- * to tell. Threads that have ended since `before` count as one, if all of them together did.
+ * The number of threads that ran for at least `WORKING_SHARE` of a span of `seconds` seconds; `undefined` if the span
+ * is too short to tell. Threads that have ended since `before` count as one, if all of them together did.
  */
 export function workingThreads(
   before: ThreadTimes | undefined,
@@ -63,4 +63,15 @@ export function workingThreads(
   }
   const ended = after.process - before.process - alive;
   return working + (ended >= Math.max(least, LAG_SECONDS) ? 1 : 0);
+}
+
+/** Whether `process.hrtime` is one clock for all threads. In Bun and Deno it counts from the start of each thread. */
+const IS_HRTIME_SHARED = !('Bun' in globalThis || 'Deno' in globalThis);
+
+/**
+ * The time in milliseconds by a clock that all threads and processes of this machine share. `performance.now()` counts
+ * from each thread's start.
+ */
+export function sharedNow(): number {
+  return IS_HRTIME_SHARED ? Number(process.hrtime.bigint()) / 1e6 : performance.timeOrigin + performance.now();
 }

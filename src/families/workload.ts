@@ -38,15 +38,15 @@ export interface RequestMeasures {
 }
 
 /**
- * Brackets the work that a sample times. It may be started and stopped several times within one sample. Only the time between a
- * start and the next stop counts, with the CPU time and garbage collection in it.
+ * Brackets the work that a sample times. It may be started and stopped several times within one sample. Only the time
+ * between a start and the next stop counts, with the CPU time and garbage collection in it.
  */
 export interface Stopwatch {
   /** Resolves when a prepared sample may begin, together with the samples of other processes or threads; absent: at once. */
   ready?(): Promise<void>;
   /**
-   * Resolves when the timed work of other processes or threads has ended as well, so that what a sample checks afterwards takes no
-   * time of theirs; absent: at once.
+   * Resolves when the timed work of other processes or threads has ended as well, so that what a sample checks
+   * afterwards takes no time of theirs; absent: at once.
    */
   ended?(): Promise<void>;
   /** Begins to time. It must not be running. */
@@ -73,15 +73,15 @@ export interface OpenCell {
    * Executes the cell's work once. Times only the lane's work with the stopwatch, and consumes or verifies every value (untimed if
    * the lane is a writer). Returns the checksum of the values read or, for a writer, of the rows that the engine now holds.
    *
-   * With `repeats`, which is given only to a cell that says that it repeats, the work is done that many times within one timed
-   * span. The time covers all executions, and the checksum is of one execution. If an execution disagrees with the first, its
-   * checksum is returned.
+   * With `repeats`, which is given only to a cell that says that it repeats, the work is done that many times within
+   * one timed span. The time covers all executions, and the checksum is of one execution. If an execution disagrees
+   * with the first, its checksum is returned.
    */
   sample(stopwatch: Stopwatch, signal: WebAbortSignal, repeats?: number): Promise<Checksum>;
   /**
-   * Executes the cell's work once more and checks each row or answer by itself: a checksum does not show that two of them have
-   * exchanged values. Not measured, and called once, after the samples, so that it changes none of them. Throws a `BoundaryError`
-   * for the first that is wrong.
+   * Executes the cell's work once more and checks each row or answer by itself: a checksum does not show that two of
+   * them have exchanged values. Not measured, and called once, after the samples, so that it changes none of them.
+   * Throws a `BoundaryError` for the first that is wrong.
    */
   verify?(stopwatch: Stopwatch, signal: WebAbortSignal): Promise<void>;
   /** Gives back what the cell opened. Not timed. */
@@ -89,8 +89,8 @@ export interface OpenCell {
 }
 
 /**
- * The things that a request names to get cells that a usual run leaves out: an engine, a workload, a lane, numbers of workers, or
- * all cells.
+ * The things that a request names to get cells that a usual run leaves out: an engine, a workload, a lane, numbers of
+ * workers, or all cells.
  */
 export type AskedBy = 'engine' | 'workload' | 'lane' | 'workers' | 'all';
 
@@ -185,8 +185,8 @@ export interface FamilyOptions {
 export interface Family<Own = object> {
   readonly name: string;
   /**
-   * The URL of a module that exports this family, by which each cell is measured in processes of its own. Absent: all cells are
-   * measured in the process of the run, in which they change each other.
+   * The URL of a module that exports this family, by which each cell is measured in processes of its own. Absent: all
+   * cells are measured in the process of the run, in which they change each other.
    */
   readonly module?: string;
   /** Its only workload, if its module may export other families of its name; absent: it exports none. */
@@ -206,8 +206,8 @@ export interface Family<Own = object> {
   /** Every cell of the family, before filters. */
   plan(options: FamilyOptions & Partial<Own>): readonly PlannedCell[];
   /**
-   * Connects once to each server and database that the user names and these cells use, so that a wrong URL or password ends the run
-   * before anything is measured. Throws the error of the first that can't be used.
+   * Connects once to each server and database that the user names and these cells use, so that a wrong URL or password
+   * ends the run before anything is measured. Throws the error of the first that can't be used.
    */
   reach?(options: FamilyOptions & Partial<Own>, cells: readonly PlannedCell[]): Promise<void>;
   /** Prepares the state that the cells of a run, `cells`, share: engines and loaded tables. Untimed. */
@@ -227,15 +227,15 @@ export interface OpenFamily {
   /** The connections that all cells together may hold open, by the engine whose server tells it; absent: no server does. */
   mostConnections?(): Promise<Readonly<Record<string, number>>>;
   /**
-   * The options with which another process opens the family over the servers that this one has started, as far as they differ from
-   * its own options. Called before each such process. Throws if a server has ended.
+   * The options with which another process opens the family over the servers that this one has started, as far as they
+   * differ from its own options. Called before each such process. Throws if a server has ended.
    */
   shared?(): Promise<Partial<FamilyOptions>>;
   /** Opens a cell, and prepares the data it needs, untimed. */
   openCell(planned: PlannedCell): Promise<OpenCell>;
   /**
-   * Removes what cells have left on servers of the user's: what cells that failed had no chance to remove, if there are any, and what
-   * cells always leave. Resolves to sentences about what may still be there. Absent: cells leave nothing.
+   * Removes what cells have left on servers of the user's: what cells that failed had no chance to remove, if there are
+   * any, and what cells always leave. Resolves to sentences about what may still be there. Absent: cells leave nothing.
    */
   removeLeft?(hasFailed: boolean): Promise<readonly string[]>;
   /** Gives back what the cells of a run shared, once they are closed. */

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 export type Found = { readonly path: string } | { readonly missing: string };
 
 /**
- * The folder of everything that is installed in addition to this package: `$BOUNDARY_BENCH_CACHE`, else a folder in the system's
- * caches.
+ * The folder of everything that is installed in addition to this package: `$BOUNDARY_BENCH_CACHE`, else a folder in the
+ * system's caches.
  */
 export function cacheFolder(): string {
   const { BOUNDARY_BENCH_CACHE: own, XDG_CACHE_HOME: common } = process.env;

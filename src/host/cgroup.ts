@@ -20,8 +20,8 @@ export interface CgroupState {
 }
 
 /**
- * The limits of this process's control group, version 1 or 2, the tightest of the group and its ancestors. `root` is the folder
- * with `/proc` and `/sys`. Empty if there are none or they can't be read.
+ * The limits of this process's control group, version 1 or 2, the tightest of the group and its ancestors. `root` is
+ * the folder with `/proc` and `/sys`. Empty if there are none or they can't be read.
  */
 export async function cgroupLimits(root = '/'): Promise<CgroupLimits> {
   const groups = await groupsOf(root);
@@ -108,8 +108,8 @@ function countIn(text: string | undefined, name: string): number | undefined {
 }
 
 /**
- * The paths of a group and its ancestors: `/a/b` -> `/`, `/a`, `/a/b`. `/` is included, since containers often see their group
- * as the root.
+ * The paths of a group and its ancestors: `/a/b` -> `/`, `/a`, `/a/b`. `/` is included, since containers often see
+ * their group as the root.
  */
 function ancestorsOf(group: string): string[] {
   const parts = group.split('/').filter((part) => part !== '' && part !== '..');

@@ -23,8 +23,8 @@ export function hyperdWheel(): string | undefined {
 }
 
 /**
- * Searches `hyperd`: at `HYPERD_PATH` (the file, or the folder that contains it), in the cache that `boundary-bench setup hyperd`
- * fills, and in a wheel that is installed for `python3`.
+ * Searches `hyperd`: at `HYPERD_PATH` (the file, or the folder that contains it), in the cache that `boundary-bench
+ * setup hyperd` fills, and in a wheel that is installed for `python3`.
  */
 export function findHyperd(): Found {
   const named = process.env['HYPERD_PATH'];

@@ -13,8 +13,8 @@ const DIGITS = 12;
 const COMPILERS = /rustc version (\d+\.\d+\.\d+)/;
 
 /**
- * The addons of others that this process has loaded, by the names of their files, each with its hash, and the version of rustc if
- * the file has it. Bun and Deno do not tell.
+ * The addons of others that this process has loaded, by the names of their files, each with its hash, and the version
+ * of rustc if the file has it. Bun and Deno do not tell.
  */
 export async function loadedAddons(): Promise<Readonly<Record<string, string>>> {
   const files = addonFiles().filter(isForeign);

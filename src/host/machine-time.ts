@@ -65,8 +65,8 @@ export function machineTime(): MachineTime | undefined {
 }
 
 /**
- * Whether others took enough CPU time between two moments for a sample in between to be worth taking again. Others are other
- * machines, and other programs unless one of them does the work.
+ * Whether others took enough CPU time between two moments for a sample in between to be worth taking again. Others are
+ * other machines, and other programs unless one of them does the work.
  */
 export function isDisturbed(
   before: MachineTime,

@@ -6,8 +6,8 @@ import { machineTicks } from './machine-time.js';
 import { readText } from './system-file.js';
 
 /**
- * The machine that this process runs on. `root` is the folder with `/proc`, `/sys` and `/etc`. Values that can't be read are
- * absent. Never fails.
+ * The machine that this process runs on. `root` is the folder with `/proc`, `/sys` and `/etc`. Values that can't be
+ * read are absent. Never fails.
  */
 export async function hostContext(root = '/'): Promise<HostContext> {
   const [cpuInfo, stolen, governor, cgroup, osName] = await Promise.all([
@@ -75,8 +75,8 @@ function kindOf(field: Processor = () => undefined): Pick<HostContext, 'cpuKind'
 }
 
 /**
- * The part of the CPU time since the start of the machine that the hypervisor gave to others. `undefined` if the kernel does not
- * tell.
+ * The part of the CPU time since the start of the machine that the hypervisor gave to others. `undefined` if the kernel
+ * does not tell.
  */
 async function stolenPart(root: string): Promise<number | undefined> {
   const ticks = machineTicks(await readText(join(root, 'proc/stat')));

@@ -14,8 +14,8 @@ const USER_FIELD = 11;
 const SYSTEM_FIELD = 12;
 
 /**
- * The CPU time of all threads of another process since its start. `undefined` if there is no such process, or the platform does not
- * report it.
+ * The CPU time of all threads of another process since its start. `undefined` if there is no such process, or the
+ * platform does not report it.
  */
 export function cpuOfProcess(processId: number): ProcessCpu | undefined {
   let fields: string[];

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { PACKAGE_ROOT, crossingFile, nativeFile, whyMissing } from '../binaries.js';
-import { commitText, shortHash } from '../records/commit.js';
-import type { RunContext } from '../records/record.js';
+import { commitText, shortHash, type RunContext } from '../records/record.js';
 import { hostContext } from './machine.js';
 import { findRuntime } from './runtimes.js';
 import { versionOf } from './setup-tools.js';
-import { gitState, repositoryOf } from './source-state.js';
 
 /** The build information of the native addon, and the file it was loaded from. */
 export interface NativeBuild {
@@ -61,8 +61,8 @@ export async function runContext(run: {
 }
 
 /**
- * The version of the runtime of this process, if it is not Node.js. The version of Node.js is then the version whose functions it
- * has.
+ * The version of the runtime of this process, if it is not Node.js. The version of Node.js is then the version whose
+ * functions it has.
  */
 function ownRuntime(): Record<string, string> {
   const { bun, deno } = process.versions;
@@ -116,4 +116,31 @@ async function sha256Of(path: string): Promise<string> {
   } catch {
     return 'unreadable';
   }
+}
+
+const execute = promisify(execFile);
+
+/** The commit of the repository around `directory`, and whether it has changes. `undefined` without git or without a repository. */
+export async function gitState(directory: string): Promise<RunContext['git']> {
+  try {
+    const commit = await git(directory, 'rev-parse', 'HEAD');
+    const changes = await git(directory, 'status', '--porcelain');
+    return { commit, dirty: changes !== '' };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The repository whose commit is recorded: this package's own clone, else the project in which it runs. */
+export function repositoryOf(packageRoot: string): string {
+  return existsSync(join(packageRoot, '.git')) ? packageRoot : process.cwd();
+}
+
+async function git(directory: string, ...args: readonly string[]): Promise<string> {
+  // Without optional locks, since a concurrent commit needs them.
+  const { stdout } = await execute('git', ['-C', directory, '--no-optional-locks', ...args], {
+    timeout: 10_000,
+    maxBuffer: 64 * 1024 ** 2,
+  });
+  return stdout.trim();
 }

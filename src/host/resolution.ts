@@ -1,6 +1,5 @@
 /** The smallest difference between two cells that a run on this machine can tell from none. */
-import type { Noise } from './noise-probe.js';
-import { probeNoise } from './noise-probe.js';
+import { type Noise, probeNoise } from './noise-probe.js';
 import { riskOf } from '../compare/rate-ratio.js';
 import { LOOKS } from '../stats/looks.js';
 import { reachOf } from '../stats/resampling.js';
@@ -14,15 +13,15 @@ const PART_OF_RUN = 0.05;
 const PARTS = 10;
 
 /**
- * The standard deviation of the logarithm of a pair's ratio, in addition to the noise of the machine: equal processes place their
- * memory and compile their code differently. This is an assumption. The deviation differs from work to work, and is not known
- * before the run.
+ * The standard deviation of the logarithm of a pair's ratio, in addition to the noise of the machine: equal processes
+ * place their memory and compile their code differently. This is an assumption. The deviation differs from work to
+ * work, and is not known before the run.
  */
 const OF_PROCESSES = 0.02;
 
 /**
- * Probes the machine before a run of `runSeconds`, for a second at most. Resolves to the smallest difference, as a part, that `forks`
- * processes of each cell tell from none, and to the seconds of the probe's loop.
+ * Probes the machine before a run of `runSeconds`, for a second at most. Resolves to the smallest difference, as a
+ * part, that `forks` processes of each cell tell from none, and to the seconds of the probe's loop.
  */
 export async function probeMachine(
   forks: number | undefined,

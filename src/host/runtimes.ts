@@ -6,8 +6,8 @@ import type { Runtime } from '../families/workload.js';
 import { cacheFolder } from './cache-folder.js';
 
 /**
- * The npm packages whose program a runtime is, by its name without a version. Each package is for one platform, and has no install
- * script.
+ * The npm packages whose program a runtime is, by its name without a version. Each package is for one platform, and has
+ * no install script.
  */
 const PACKAGES: Readonly<Record<string, { readonly name: string; readonly program: string }>> = {
   node: { name: `node-${process.platform}-${process.arch}`, program: 'bin/node' },
@@ -42,8 +42,8 @@ export function runtimePackage(name: string): RuntimePackage | undefined {
 }
 
 /**
- * The runtimes to look for, other than the runtime of this process: those that `setup runtime` has installed, and one of each other
- * kind.
+ * The runtimes to look for, other than the runtime of this process: those that `setup runtime` has installed, and one
+ * of each other kind.
  */
 export function knownRuntimes(): string[] {
   const folder = join(cacheFolder(), 'runtimes');

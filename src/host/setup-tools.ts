@@ -19,8 +19,8 @@ export interface Installed {
 }
 
 /**
- * Works in a new folder next to `folder`, and removes it afterwards. The complete result is renamed into its place, so that readers
- * find all of it or nothing.
+ * Works in a new folder next to `folder`, and removes it afterwards. The complete result is renamed into its place, so
+ * that readers find all of it or nothing.
  */
 export async function besideFolder<T>(folder: string, work: (workshop: string) => Promise<T>): Promise<T> {
   await mkdir(dirname(folder), { recursive: true });
@@ -94,8 +94,8 @@ export async function requirePip(wanted: PipWanted, signal: AbortSignal | undefi
 }
 
 /**
- * Calls pip for a package of a version, such as `pysail==0.7.2`, without the packages that it needs. `place` are the options that
- * say where it goes. Throws a `BoundaryError`: `BB_SETUP_NO_PYTHON`, or `BB_SETUP_DOWNLOAD`.
+ * Calls pip for a package of a version, such as `pysail==0.7.2`, without the packages that it needs. `place` are the
+ * options that say where it goes. Throws a `BoundaryError`: `BB_SETUP_NO_PYTHON`, or `BB_SETUP_DOWNLOAD`.
  */
 export async function callPip(
   command: 'download' | 'install',
@@ -115,8 +115,8 @@ export async function callPip(
 }
 
 /**
- * Runs `python3`. `fail` is told the last line of its errors. Throws a `BoundaryError` with the code `BB_SETUP_NO_PYTHON` if there
- * is none.
+ * Runs `python3`. `fail` is told the last line of its errors. Throws a `BoundaryError` with the code
+ * `BB_SETUP_NO_PYTHON` if there is none.
  */
 export async function runPython(
   args: readonly string[],
@@ -150,8 +150,8 @@ async function runTool(
 }
 
 /**
- * The first line of what a program prints with `--version`. Throws a `BoundaryError` with the code `BB_SETUP_UNUSABLE` if it does
- * not run.
+ * The first line of what a program prints with `--version`. Throws a `BoundaryError` with the code `BB_SETUP_UNUSABLE`
+ * if it does not run.
  */
 export async function versionOf(path: string): Promise<string> {
   try {

@@ -1,7 +1,6 @@
 /** The time of a user's own work at a size of its input that was not measured. */
 import { groupBy } from '../compare/cell-groups.js';
-import { NOOP } from '../records/noop.js';
-import type { CompletedRecord } from '../records/record.js';
+import { NOOP, type CompletedRecord } from '../records/record.js';
 import { seededDraws } from '../stats/random.js';
 import { type Logarithm, logarithmOf } from '../stats/ratio-interval.js';
 import { Resampling, reachOf } from '../stats/resampling.js';
@@ -20,8 +19,8 @@ export interface TimeAtSize {
 const SEED = 0x5eed;
 
 /**
- * The times of all ways with several sizes at this size: a straight line through the logarithms of sizes and times of the two measured
- * sizes next to it.
+ * The times of all ways with several sizes at this size: a straight line through the logarithms of sizes and times of
+ * the two measured sizes next to it.
  */
 export function timesAtSize(records: readonly CompletedRecord[], size: number): TimeAtSize[] {
   const sized = records.filter((record) => record.size !== undefined && record.engine !== NOOP);

@@ -2,8 +2,9 @@
 import { completedOf, groupBy } from '../compare/cell-groups.js';
 import { secondsPerItem } from '../compare/rate-ratio.js';
 import type { CompletedRecord, CostModel, Crossing, Mechanism, RunRecord } from '../records/record.js';
-import { withExpected } from './expected.js';
 import { type MeasuredCall, fitCosts } from './fit.js';
+import type { Load } from './pieces.js';
+import { predictCall } from './predict.js';
 
 /** A cell whose calls cross as the cost model describes. */
 type CrossingRecord = CompletedRecord & { readonly crossing: Crossing };
@@ -39,4 +40,22 @@ function mechanismOf({ crossing, side, lane, variant, batch }: CrossingRecord): 
 
 function callOf(record: CrossingRecord): MeasuredCall {
   return { id: record.id, crossing: record.crossing, seconds: secondsPerItem(record) };
+}
+
+/**
+ * A model with the interval in which it expects each cell that was not fitted, if `loadOf` knows what crosses in the cell of an id.
+ */
+export function withExpected(model: CostModel, loadOf: (id: string) => Load | undefined): CostModel {
+  return {
+    ...model,
+    mechanisms: model.mechanisms.map((mechanism) => ({
+      ...mechanism,
+      heldOut: mechanism.heldOut.map((cell) => {
+        const load = loadOf(cell.id);
+        if (load === undefined) return cell;
+        const { low, high } = predictCall(mechanism, load);
+        return { ...cell, low, high };
+      }),
+    })),
+  };
 }

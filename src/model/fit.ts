@@ -29,8 +29,8 @@ export type FittedCosts = Omit<MechanismCosts, keyof Mechanism>;
 const SPARE_CELLS = 2;
 
 /**
- * The most knees and jumps of a mechanism: more of them follow the noise of single cells. A knee has a size and a factor, a jump a size beside
- * its cost.
+ * The most knees and jumps of a mechanism: more of them follow the noise of single cells. A knee has a size and a
+ * factor, a jump a size beside its cost.
  */
 export const MOST_BENDS = 2;
 const UNKNOWNS_OF_A_KNEE = 2;
@@ -53,10 +53,10 @@ const SEED = 0x5eed;
  * The costs of the pieces of a call, each 0 or more, with which the relative differences of predicted from measured times have the
  * least sum of squares. Relative ones, since the times of a ladder span several decades, and the largest would else be fitted alone.
  *
- * Beyond a size of the ladder, the pieces carried may cost more, or less (a knee), or each call may cost more (a jump). Knees and
- * jumps are added if they lower the criterion of Schwarz ("Estimating the dimension of a model", Annals of Statistics 6, 1978).
- * Costs of 0 do not count as unknowns (Meyer and Woodroofe, "On the degrees of freedom in shape-restricted regression", Annals of
- * Statistics 28, 2000).
+ * Beyond a size of the ladder, the pieces carried may cost more, or less (a knee), or each call may cost more (a jump).
+ * Knees and jumps are added if they lower the criterion of Schwarz ("Estimating the dimension of a model", Annals of
+ * Statistics 6, 1978). Costs of 0 do not count as unknowns (Meyer and Woodroofe, "On the degrees of freedom in
+ * shape-restricted regression", Annals of Statistics 28, 2000).
  *
  * Returns the reason why there are no costs, if the cells are too few. With `mostBends` of 0, the model is a straight line.
  */
@@ -169,9 +169,9 @@ function attemptWith(
 }
 
 /**
- * The best of the fits with knees and jumps at sizes of the ladder. One joins those there are, as long as that makes the fit better. The last
- * size is neither, and the first one no knee. Rows have no jumps: the sizes of their ladders are ten times apart, so that one could be
- * anywhere between two of them.
+ * The best of the fits with knees and jumps at sizes of the ladder. One joins those there are, as long as that makes
+ * the fit better. The last size is neither, and the first one no knee. Rows have no jumps: the sizes of their ladders
+ * are ten times apart, so that one could be anywhere between two of them.
  */
 function withBends(cells: readonly MedianCell[], straight: Attempt, mostBends: number): Attempt {
   const sizes = [...new Set(cells.map(({ what, amounts }) => amounts[sizePieceOf(what)]))].toSorted((a, b) => a - b);
@@ -250,8 +250,8 @@ function criterionOf(attempt: Attempt): number {
 }
 
 /**
- * The costs with their intervals and covariance, by the hierarchical bootstrap that ratios have. The times of each cell are drawn
- * again, and the costs fitted to their medians, with the same knees.
+ * The costs with their intervals and covariance, by the hierarchical bootstrap that ratios have. The times of each cell
+ * are drawn again, and the costs fitted to their medians, with the same knees.
  */
 function bootstrap(
   ladder: readonly MeasuredCall[],

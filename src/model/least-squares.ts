@@ -20,9 +20,9 @@ export function nonNegativeLeastSquares(columns: Columns, rightSide: readonly nu
 }
 
 /**
- * The algorithm NNLS of Lawson and Hanson ("Solving Least Squares Problems", 1974, chapter 23), for columns of length 1 or 0. Unknowns join
- * one by one, the unknown with the steepest gradient first, and leave again if they would be negative. None joins whose column depends on
- * the columns of those that have joined.
+ * The algorithm NNLS of Lawson and Hanson ("Solving Least Squares Problems", 1974, chapter 23), for columns of length 1
+ * or 0. Unknowns join one by one, the unknown with the steepest gradient first, and leave again if they would be
+ * negative. None joins whose column depends on the columns of those that have joined.
  */
 function solveByActiveSet(columns: Columns, rightSide: readonly number[]): number[] {
   const count = columns.length;
@@ -117,8 +117,8 @@ function lengthLeft(columns: Columns, further: readonly number[]): number {
 }
 
 /**
- * By how much of each of the columns a further one is made up, or `undefined` if it does not depend on them. A column of zeros is made
- * up of none. The columns must not depend on each other.
+ * By how much of each of the columns a further one is made up, or `undefined` if it does not depend on them. A column
+ * of zeros is made up of none. The columns must not depend on each other.
  */
 export function dependenceOn(columns: Columns, further: readonly number[]): readonly number[] | undefined {
   const length = Math.hypot(...further);

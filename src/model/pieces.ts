@@ -17,8 +17,8 @@ export function sizePieceOf(what: Crossing['what']): Piece {
 }
 
 /**
- * The pieces that a call is paid for: beyond each knee, a further one counts as many times as the knee says. With a row, all that is in
- * it counts so.
+ * The pieces that a call is paid for: beyond each knee, a further one counts as many times as the knee says. With a
+ * row, all that is in it counts so.
  */
 export function paidAmounts(what: Crossing['what'], amounts: Amounts, knees: readonly Knee[]): Amounts {
   if (knees.length === 0) return amounts;

@@ -1,10 +1,11 @@
 /**
- * The types of the result files `run.jsonl` and `run.json`. `schema/run.schema.json` describes the same, and files that are read
- * are checked by it. A test compares the two. `native/suite` writes samples of the same shape.
+ * The types of the result files `run.jsonl` and `run.json`. `schema/run.schema.json` describes the same, and files that
+ * are read are checked by it. A test compares the two. `native/suite` writes samples of the same shape.
  *
  * Times are in seconds, latencies in nanoseconds, sizes in bytes, rates per second.
  */
 
+import { basename } from 'node:path';
 import type { HostContext } from './host.js';
 
 /** The software that does the work. */
@@ -38,8 +39,8 @@ export interface Crossing {
 }
 
 /**
- * The identity of one thing to measure: workload x lane x side x engine and the dimensions that apply to it. A dimension that
- * does not apply is absent.
+ * The identity of one thing to measure: workload x lane x side x engine and the dimensions that apply to it. A
+ * dimension that does not apply is absent.
  */
 export interface Cell {
   /** The id, stable and unique within a run, e.g. `measurements/insert.bulk/staged-row/napi/embedded/w1`. */
@@ -60,8 +61,8 @@ export interface Cell {
   /** For request work: the connections, each with one request in flight. */
   readonly connections?: number;
   /**
-   * For request work: the driver of the connections. Absent: threads for half of the cores in Rust, one thread in Node. `all-cores`
-   * is a thread for each core, in Node worker threads that share the connections.
+   * For request work: the driver of the connections. Absent: threads for half of the cores in Rust, one thread in Node.
+   * `all-cores` is a thread for each core, in Node worker threads that share the connections.
    */
   readonly driver?: Driver;
   /** For request work: the processes that send requests at once, each over `connections` connections. Absent: one. */
@@ -109,8 +110,8 @@ export function unitOf({ items, rows, operations }: Counted): 'items' | 'rows' |
 }
 
 /**
- * The sums of the rows read or written, column by column: integers as exact decimal strings, floats as numbers. Text and bytes
- * count their byte lengths. Nulls add nothing.
+ * The sums of the rows read or written, column by column: integers as exact decimal strings, floats as numbers. Text
+ * and bytes count their byte lengths. Nulls add nothing.
  */
 export interface Checksum {
   readonly rows: number;
@@ -122,8 +123,8 @@ export interface Sample {
   /** The number of the process that took it, from 1. Absent if it was taken in the process of the run. */
   readonly fork?: number;
   /**
-   * The number of the block of the run, from 1, in which it was taken: samples of one block were taken in turn, one right after the
-   * other. Absent in runs whose processes took no turns.
+   * The number of the block of the run, from 1, in which it was taken: samples of one block were taken in turn, one
+   * right after the other. Absent in runs whose processes took no turns.
    */
   readonly block?: number;
   /** How often it was taken before, and thrown away because other programs disturbed it. Absent: never. */
@@ -131,8 +132,8 @@ export interface Sample {
   /** The CPU time that the hypervisor gave to other machines while the whole sample was taken: all of its executions. */
   readonly stolenSeconds?: number;
   /**
-   * The number of executions of the work, one after the other, since a single one took too short a time. Absent: 1. The times are
-   * per execution, on average.
+   * The number of executions of the work, one after the other, since a single one took too short a time. Absent: 1. The
+   * times are per execution, on average.
    */
   readonly executions?: number;
   readonly seconds: number;
@@ -145,20 +146,20 @@ export interface Sample {
   /** The CPU time of user and system together, which compact files have instead of the two. */
   readonly cpuSeconds?: number;
   /**
-   * The CPU time of Node's main thread only, user and system. For request work: of all threads, or processes, that sent the
-   * requests.
+   * The CPU time of Node's main thread only, user and system. For request work: of all threads, or processes, that sent
+   * the requests.
    */
   readonly mainThreadCpuSeconds?: number;
   /** For an open loop of Node: the part of `mainThreadCpuSeconds` in which the threads turned without work until a request was due. */
   readonly idleSeconds?: number;
   /**
-   * The minor page faults of the whole process in the timed work: the first touches of memory, most of them. Per execution, on
-   * average.
+   * The minor page faults of the whole process in the timed work: the first touches of memory, most of them. Per
+   * execution, on average.
    */
   readonly minorFaults?: number;
   /**
-   * The threads of the process that worked: those that ran for 5 % of the timed work at least. Absent for a sample that is too short to
-   * tell, and elsewhere than on Linux.
+   * The threads of the process that worked: those that ran for 5 % of the timed work at least. Absent for a sample that
+   * is too short to tell, and elsewhere than on Linux.
    */
   readonly threads?: number;
   readonly peakRssBytes?: number;
@@ -177,8 +178,8 @@ export interface Sample {
 }
 
 /**
- * A rate of one of these. Queries: few rows come out, no matter how much is read. Calls: nothing else is done. Operations: of requests.
- * Otherwise rows.
+ * A rate of one of these. Queries: few rows come out, no matter how much is read. Calls: nothing else is done.
+ * Operations: of requests. Otherwise rows.
  */
 export interface Rates {
   readonly rowsPerSecond?: number;
@@ -223,9 +224,9 @@ export interface Latency {
 }
 
 /**
- * Why a cell decides nothing. Its samples can't be made long enough, it still gets faster when warming up ends, or its calls take
- * no longer than the loop around them. A comparison also decides nothing if one process measured a side: processes differ by more
- * than samples do, and one says nothing of that.
+ * Why a cell decides nothing. Its samples can't be made long enough, it still gets faster when warming up ends, or its
+ * calls take no longer than the loop around them. A comparison also decides nothing if one process measured a side:
+ * processes differ by more than samples do, and one says nothing of that.
  */
 export type NoVerdict = 'too-short' | 'still-warming-up' | 'nothing-to-measure' | 'one-process';
 
@@ -261,9 +262,9 @@ export interface SkippedRecord extends Cell {
 export type RunRecord = CompletedRecord | FailedRecord | SkippedRecord;
 
 /**
- * The verdict of a comparison: `equivalent` if all of the ratio's interval is within the margin of 1, `inconclusive` if the interval
- * contains 1 and goes beyond the margin. `server-bound` if the server was busy all the time in both cells, or kept all cores
- * busy together with the client: the ratio then says nothing about the clients.
+ * The verdict of a comparison: `equivalent` if all of the ratio's interval is within the margin of 1, `inconclusive` if
+ * the interval contains 1 and goes beyond the margin. `server-bound` if the server was busy all the time in both cells,
+ * or kept all cores busy together with the client: the ratio then says nothing about the clients.
  */
 export type Verdict = 'faster' | 'slower' | 'equivalent' | 'inconclusive' | 'server-bound';
 
@@ -285,8 +286,8 @@ export interface Comparison extends RatioInterval {
   /** The operations of one request of the numerator. Absent for the kind `best`, whose cells have them. */
   readonly batch?: number;
   /**
-   * The kind of pair, in this order: the same lane on two sides, the best of each side, a cell and its rival (as in the user's own
-   * workloads), a batch over single operations on one side, or one cell against itself.
+   * The kind of pair, in this order: the same lane on two sides, the best of each side, a cell and its rival (as in the
+   * user's own workloads), a batch over single operations on one side, or one cell against itself.
    */
   readonly kind: 'lane' | 'best' | 'rival' | 'batching' | 'noise-floor';
   /** The ids of the two cells. */
@@ -296,8 +297,8 @@ export interface Comparison extends RatioInterval {
   readonly forks?: number;
   readonly verdict: Verdict;
   /**
-   * The ratio of the numerator's rows per second of CPU time to the denominator's, of all threads of their processes. Above 1 the
-   * numerator takes less. Absent if the CPU time is not known.
+   * The ratio of the numerator's rows per second of CPU time to the denominator's, of all threads of their processes.
+   * Above 1 the numerator takes less. Absent if the CPU time is not known.
    */
   readonly cpu?: RatioInterval;
   /** Why the verdict stays `inconclusive`, by one of the two cells. Absent: the interval decides. */
@@ -402,8 +403,8 @@ export interface ModelledCell {
   /** The seconds of a call by the costs. */
   readonly predicted: number;
   /**
-   * The ends of the 95% interval in which the costs expect the measurement of a cell that was not fitted. Absent in files of
-   * earlier versions.
+   * The ends of the 95% interval in which the costs expect the measurement of a cell that was not fitted. Absent in
+   * files of earlier versions.
    */
   readonly low?: number;
   readonly high?: number;
@@ -417,8 +418,8 @@ export interface MechanismCosts extends Mechanism {
   /** The covariance of the costs in square seconds, by the bootstrap: a list for each cost, in their order. */
   readonly covariance: readonly (readonly number[])[];
   /**
-   * The pieces whose cost cannot be separated, since their number was always in proportion to pieces of other costs. Each has its
-   * number per piece of each cost, in the order of the costs. Their cost is included in those other costs.
+   * The pieces whose cost cannot be separated, since their number was always in proportion to pieces of other costs.
+   * Each has its number per piece of each cost, in the order of the costs. Their cost is included in those other costs.
    */
   readonly inseparable: Readonly<Partial<Record<Piece, readonly number[]>>>;
   /** The most pieces of a call to which costs were fitted, and for `perRow` the most of a row. */
@@ -466,4 +467,35 @@ export interface Profile {
   readonly flameGraph: string;
   /** The profile that V8 made, for its developer tools; absent for a cell in Rust. */
   readonly cpuProfile?: string;
+}
+
+/** The engine of twins of ways. They do no work, and compete with nothing. */
+export const NOOP = 'noop';
+
+/** The lane of the twin of a way. */
+export function noopLaneOf(lane: string): string {
+  return `${lane}-noop`;
+}
+
+/** The digits of a hash that tell one from another. */
+const DIGITS = 12;
+
+/** A commit as texts have it: `22358848f974`, or `22358848f974 with changes`. */
+export function commitText({ commit, dirty }: NonNullable<RunContext['git']>): string {
+  return `${shortHash(commit)}${dirty ? ' with changes' : ''}`;
+}
+
+/** The first digits of a hash. */
+export function shortHash(hash: string): string {
+  return hash.slice(0, DIGITS);
+}
+
+/** The file in a value of the option, `side:file`. */
+export function clientFile(given: string): string {
+  return given.slice(given.indexOf(':') + 1);
+}
+
+/** The name of a client in cells: the file's name without its ending. */
+export function clientName(given: string): string {
+  return basename(clientFile(given)).replace(/\.[^.]*$/, '');
 }

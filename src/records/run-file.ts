@@ -54,8 +54,8 @@ export function parseRunFields(content: string, name: string): Readonly<Record<s
 }
 
 /**
- * A record with everything that compact files leave out: each of its samples, and the summary that follows from them, as this version
- * makes it. `path` is its position, for the message of a `BB_RESULT_FILE_SHAPE`.
+ * A record with everything that compact files leave out: each of its samples, and the summary that follows from them,
+ * as this version makes it. `path` is its position, for the message of a `BB_RESULT_FILE_SHAPE`.
  */
 export function wholeRecord(record: RunRecord, path: string): RunRecord {
   if (record.outcome !== 'completed') return record;

@@ -34,8 +34,8 @@ export interface RunLog {
   /** One record per id, in the order of the ids' first occurrence. */
   readonly records: readonly RunRecord[];
   /**
-   * Whether the log ends in an incomplete line. That line was left out. Before anything is appended, such a log must be rewritten
-   * with `serializeLog`.
+   * Whether the log ends in an incomplete line. That line was left out. Before anything is appended, such a log must be
+   * rewritten with `serializeLog`.
    */
   readonly truncated: boolean;
 }

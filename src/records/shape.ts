@@ -9,8 +9,8 @@ const MOST_ITEMS = 2 ** 24;
 const MOST_SHOWN = 100;
 
 /**
- * The part of JSON Schema that is used here. Fields that an object's schema does not name are accepted: a later minor version may
- * add some.
+ * The part of JSON Schema that is used here. Fields that an object's schema does not name are accepted: a later minor
+ * version may add some.
  */
 interface Schema {
   readonly $ref?: string;

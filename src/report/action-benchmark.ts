@@ -16,8 +16,8 @@ export interface ActionFigure {
 const DIGITS = 4;
 
 /**
- * The figures of a run for github-action-benchmark: the nanoseconds of one row, call or query of each cell in the median, with the
- * relative spread of its samples. Cells without a verdict are left out.
+ * The figures of a run for github-action-benchmark: the nanoseconds of one row, call or query of each cell in the
+ * median, with the relative spread of its samples. Cells without a verdict are left out.
  */
 export function actionFigures(run: Run): ActionFigure[] {
   const cells = completedOf(run.records).filter(({ noVerdict }) => noVerdict === undefined);

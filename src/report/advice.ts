@@ -17,19 +17,16 @@ import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, type Judged, judgeOf, marginOf } from '../compare/judge.js';
 import { hasFewForks } from '../compare/rate-ratio.js';
 import { addonOverJavaScript, bestComparisonOf, bestFromNode } from '../compare/sides.js';
-import { NOOP } from '../records/noop.js';
-import { type CompletedRecord, type Run, itemsOf } from '../records/record.js';
+import { NOOP, type CompletedRecord, type Run, itemsOf } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
 import { crossoverTexts, hasSizes } from './crossover.js';
 import { byCpuTime, cpuClause, inverseOf, isDecided, isOpen } from './factor.js';
-import { formatCountedRate, formatFactorInterval, formatRows, formatShortRate } from './format.js';
+import { formatCountedRate, formatFactorInterval, formatRows, formatShortRate, atRatio } from './format.js';
 import { type Pair, pairsOf } from './head-to-head.js';
-import { batchText, loadParts, shortVariantOf } from './labels.js';
+import { batchText, loadParts, shortVariantOf, isJavaScriptClient } from './labels.js';
 import { noVerdictMark } from './marks.js';
-import { isJavaScriptClient } from './native-clients.js';
-import { atRatio } from './rates.js';
 import { type WorkloadAnswer, sidesBy, workloadAnswersOf } from './workload-answers.js';
 
 /** The advice on the work of an engine. */
@@ -289,8 +286,8 @@ function laneComparison(run: Run, node: CompletedRecord): Pair | undefined {
 }
 
 /**
- * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several numbers of rows.
- * Otherwise nothing.
+ * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several
+ * numbers of rows. Otherwise nothing.
  */
 function fromHowManyRows(run: Run, taken: Taken, contest: readonly CompletedRecord[], judge: Judge): string {
   const identity = identityOf(taken.best);

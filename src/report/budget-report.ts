@@ -34,8 +34,8 @@ export function renderBudgetsMarkdown(check: BudgetCheck): string {
 }
 
 /**
- * The annotations of a job of GitHub Actions: a workflow command for each budget that is broken or inconclusive, or whose cell was
- * not measured.
+ * The annotations of a job of GitHub Actions: a workflow command for each budget that is broken or inconclusive, or
+ * whose cell was not measured.
  */
 export function budgetAnnotations({ outcomes }: BudgetCheck): string {
   return outcomes

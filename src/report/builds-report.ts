@@ -116,7 +116,8 @@ function waysTable(pairs: readonly BuildComparison[], run: Run): Table {
 function notesOn(pairs: readonly BuildComparison[]): Block[] {
   if (pairs.length === 0) return [];
   return [
-    'New / old: the rate of the new build divided by the rate of the old build, measured in turns, with its 95% interval. Above 1, it got faster. A control uses no addon, so that only the machine can differ.',
+    'New / old: the rate of the new build divided by the rate of the old build, measured in turns, with its ' +
+      '95% interval. Above 1, it got faster. A control uses no addon, so that only the machine can differ.',
     ...notesOf(pairs.map(({ before, after }) => marksOf(before, after))),
   ].map(paragraph);
 }

@@ -4,8 +4,8 @@ import type { Run } from '../records/record.js';
 import { processCpuOf } from '../stats/summary.js';
 
 /**
- * The beginning of the sentence in each report that a compact file gave, by which such a report is known. It reads the same in
- * Markdown and HTML.
+ * The beginning of the sentence in each report that a compact file gave, by which such a report is known. It reads the
+ * same in Markdown and HTML.
  */
 export const COMPACT_MARK = 'Made from a compact result file,';
 

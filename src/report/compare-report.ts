@@ -2,8 +2,7 @@ import type { CellComparison, RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableOf, under, type Terminal } from './document.js';
 import { toneOf } from './factor.js';
-import { formatFactor, formatFactorInterval, formatPercent, formatRateOf } from './format.js';
-import { atRatio } from './rates.js';
+import { formatFactor, formatFactorInterval, formatPercent, formatRateOf, atRatio } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 import { idBelowPlace, tablesByPlace } from './place-tables.js';
 import { reasonOf } from './results-table.js';
@@ -51,7 +50,10 @@ function legend({ threshold, cells }: RunComparison): string {
   const used = Object.entries(meanings).flatMap(([word, meaning]) =>
     shown.has(word as keyof typeof meanings) ? `${word}, ${meaning}` : [],
   );
-  return `After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: ${used.join('; ')}.`;
+  return (
+    'After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. ' +
+    `Above 1, it got faster. Verdicts: ${used.join('; ')}.`
+  );
 }
 
 /** The change of the machine between the two runs, by the parts that they have in common. */

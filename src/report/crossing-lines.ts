@@ -21,8 +21,8 @@ const WAYS: readonly (readonly [string, RegExp])[] = [
 ];
 
 /**
- * The time of a call by each usual way across the boundary, in its fastest lane, and by JavaScript and Rust alone, without crossing: a row
- * for each workload.
+ * The time of a call by each usual way across the boundary, in its fastest lane, and by JavaScript and Rust alone,
+ * without crossing: a row for each workload.
  */
 export function crossingTable(records: readonly CompletedRecord[]): Table {
   const workloads = workloadsOf(records).filter((cells) => cells.some((cell) => wayOf(cell) !== undefined));

@@ -1,8 +1,7 @@
 /** From which size of the input on which way is the fastest, of workloads that were measured at several sizes. */
 import { fastestOf, groupBy } from '../compare/cell-groups.js';
 import type { Judge, Judged } from '../compare/judge.js';
-import { NOOP } from '../records/noop.js';
-import type { CompletedRecord } from '../records/record.js';
+import { NOOP, type CompletedRecord } from '../records/record.js';
 import { byCpuTime } from './factor.js';
 import { formatCount, formatFactor, formatFactorInterval } from './format.js';
 import { variantOf } from './labels.js';

@@ -242,9 +242,9 @@ const CALLS_OR_LINKS = new RegExp(
 );
 
 /**
- * A text as one line in which nothing ends a table cell, opens a tag, starts emphasis, or is a link, an image or an entity. Names and
- * messages may come from files of strangers, and a report from them may become a comment on a pull request. So an empty comment keeps
- * GitHub from calling whom an `@` names, and from linking a number or an address.
+ * A text as one line in which nothing ends a table cell, opens a tag, starts emphasis, or is a link, an image or an
+ * entity. Names and messages may come from files of strangers, and a report from them may become a comment on a pull
+ * request. So an empty comment keeps GitHub from calling whom an `@` names, and from linking a number or an address.
  */
 function markdownText(text: string): string {
   return plainText(text)

@@ -1,9 +1,18 @@
 /** The texts of a ratio and its verdict in reports, in tables and in sentences. */
-import type { Judged } from '../compare/judge.js';
-import type { Comparison, RatioInterval, Verdict } from '../records/record.js';
+import type { Judged, Judge } from '../compare/judge.js';
+import {
+  type Comparison,
+  type RatioInterval,
+  type Verdict,
+  NOOP,
+  noopLaneOf,
+  type CompletedRecord,
+  itemsOf,
+} from '../records/record.js';
 import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
 import type { Tone } from './document.js';
-import { formatFactor, formatFactorInterval } from './format.js';
+import { formatFactor, formatFactorInterval, formatDuration, formatPercent } from './format.js';
+import { median } from '../stats/quantile.js';
 
 /** The direction of every factor between Rust and Node. */
 export const RUST_FACTOR_NOTE = "Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.";
@@ -105,4 +114,38 @@ export function cpuClause(comparison: Pick<Comparison, 'verdict' | 'cpu'>): stri
   const { cpu } = comparison;
   if (cpu === undefined || !doTimesDisagree(comparison)) return '';
   return `, but ${formatFactor(cpu.ratio)} by CPU time`;
+}
+
+/** The sentences of the ways of a run: which part of a call is the crossing, the work and the garbage, as far as the run tells. */
+export function attributionTexts(records: readonly CompletedRecord[], judge: Judge): string[] {
+  return records.flatMap((record) => {
+    const { side, lane, engine, workload, noVerdict } = record;
+    if (engine === NOOP || side === 'rust' || noVerdict !== undefined) return [];
+    const beside = records.filter((other) => other.workload === workload && other.family === record.family);
+    const twin = beside.find((other) => other.engine === NOOP && other.lane === noopLaneOf(lane));
+    if (twin === undefined) return [];
+    const rust = beside.find((other) => other.side === 'rust' && other.engine !== NOOP);
+    const parts = [
+      partOf('crossing', record, twin, judge),
+      rust && partOf('the work in Rust', record, rust, judge),
+      garbageOf(record),
+    ].filter((part) => part !== undefined);
+    const time = formatDuration(record.summary.medianSeconds / itemsOf(record));
+    return [`${workload}: a call of ${record.variant} takes ${time}: ${parts.join(', ')}.`];
+  });
+}
+
+/** The part of the time of a call that another way takes for itself, with its interval. */
+function partOf(what: string, record: CompletedRecord, other: CompletedRecord, judge: Judge): string | undefined {
+  // The rate of the call divided by the rate of the other is the time of the other divided by the time of the call.
+  const judged = judge(record, other);
+  if (judged === undefined || judged.noVerdict !== undefined) return undefined;
+  const [part, low, high] = [judged.ratio, judged.low, judged.high].map(formatPercent);
+  // A part is at most the whole: what is measured to be more is noise.
+  return judged.ratio > 1 ? `${what}: can't tell (${low}–${high})` : `${what} ${part} (${low}–${high})`;
+}
+
+function garbageOf({ samples }: CompletedRecord): string | undefined {
+  const parts = samples.flatMap(({ seconds, gcSeconds }) => (gcSeconds === undefined ? [] : [gcSeconds / seconds]));
+  return parts.length === 0 ? undefined : `garbage ${formatPercent(median(parts))}`;
 }

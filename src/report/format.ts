@@ -1,5 +1,6 @@
 /** The format of numbers in the tables. An unknown number is a dash. */
-import type { Rates } from '../records/record.js';
+import type { Rates, CompletedRecord } from '../records/record.js';
+import { rateOf } from '../stats/summary.js';
 
 export const UNKNOWN = '—';
 
@@ -156,8 +157,8 @@ interface Ratio {
 }
 
 /**
- * The fewest decimals at which no value but 1 reads as 1, no value but 0 reads as 0, and the ends of an interval differ: at most as many
- * as make three digits, but for values that would read as 0.
+ * The fewest decimals at which no value but 1 reads as 1, no value but 0 reads as 0, and the ends of an interval
+ * differ: at most as many as make three digits, but for values that would read as 0.
  */
 function factorDecimals(values: readonly number[]): number {
   const misleads = (decimals: number): boolean =>
@@ -203,4 +204,23 @@ function smallRateDigits(value: number, unit: UnitName): string {
 function threeDigits(value: number): string {
   if (value >= 99.95) return value.toFixed(0);
   return value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
+}
+
+/**
+ * A record with the rate that a comparison gives it: the ratio times the rate of the other. A ratio rests on the blocks that both have, and
+ * of several cells on the samples that did not choose one. The record's own rate rests on all of its samples.
+ */
+export function atRatio<R extends CompletedRecord>(record: R, ratio: number, other: CompletedRecord): R {
+  const factor = (ratio * rateOf(other)) / rateOf(record);
+  if (!(factor > 0 && Number.isFinite(factor))) return record;
+  const { summary } = record;
+  const rates = Object.entries(summary).filter(([name]) => name.endsWith('PerSecond'));
+  return {
+    ...record,
+    summary: {
+      ...summary,
+      ...Object.fromEntries(rates.map(([name, rate]) => [name, rate * factor])),
+      medianSeconds: summary.medianSeconds / factor,
+    },
+  };
 }

@@ -10,10 +10,9 @@ import {
   factorOf,
   inverseOf,
 } from './factor.js';
-import { UNKNOWN, formatFactorInterval, formatRateOf } from './format.js';
+import { UNKNOWN, formatFactorInterval, formatRateOf, atRatio } from './format.js';
 import { nameOf, transportColumn } from './labels.js';
 import { marksInRun, notesOf } from './marks.js';
-import { atRatio } from './rates.js';
 
 /** A table with the explanations of its marks, one line each. */
 export interface MarkedTable {
@@ -29,8 +28,8 @@ export interface Pair {
 }
 
 /**
- * The one table of Rust with Node. For each work in each place, it has first the best of either side, in any lane, then each lane
- * of Node with its lane of Rust. The comparisons may be of one kind alone. `margin`: as in `doTimesDisagree`.
+ * The one table of Rust with Node. For each work in each place, it has first the best of either side, in any lane, then
+ * each lane of Node with its lane of Rust. The comparisons may be of one kind alone. `margin`: as in `doTimesDisagree`.
  */
 export function headToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf, margin?: number): MarkedTable {
   const pairs = bestFirst(comparisons, recordOf);
@@ -79,8 +78,8 @@ export interface HeadToHead extends Pair {
 }
 
 /**
- * The comparisons of Rust with Node, by the work and its place, with the best of both sides before their lanes. If the best are a
- * lane and its lane of Rust, they are one row, with the ratio of the processes that did not choose them.
+ * The comparisons of Rust with Node, by the work and its place, with the best of both sides before their lanes. If the
+ * best are a lane and its lane of Rust, they are one row, with the ratio of the processes that did not choose them.
  */
 export function bestFirst(comparisons: readonly Comparison[], recordOf: RecordOf): HeadToHead[] {
   const bests = pairsOf(comparisons, 'best', recordOf);
@@ -145,8 +144,8 @@ export function cpuColumn<Item>(
 }
 
 /**
- * The meaning of the factors of some comparisons, and of the mark of comparisons whose wall time and CPU time disagree. `hasCpu`: whether
- * the table has a column of CPU factors. Default: it has.
+ * The meaning of the factors of some comparisons, and of the mark of comparisons whose wall time and CPU time disagree.
+ * `hasCpu`: whether the table has a column of CPU factors. Default: it has.
  */
 export function factorNotes(
   comparisons: readonly Comparison[],

@@ -1,9 +1,7 @@
 import type { RunHistory } from '../compare/history.js';
-import { commitText } from '../records/commit.js';
-import type { RunContext } from '../records/record.js';
+import { commitText, type RunContext } from '../records/record.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf, under } from './document.js';
-import { UNKNOWN, formatFactorInterval, formatRateOf } from './format.js';
-import { atRatio } from './rates.js';
+import { UNKNOWN, formatFactorInterval, formatRateOf, atRatio } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 
 /** The output of `boundary-bench history`, for a terminal. */

@@ -1,9 +1,14 @@
-import { commitText, shortHash } from '../records/commit.js';
+import {
+  commitText,
+  shortHash,
+  type RunContext,
+  type RoundTrip,
+  type SimulatedNetwork,
+  type Cell,
+} from '../records/record.js';
 import type { HostContext } from '../records/host.js';
-import type { RunContext } from '../records/record.js';
 import { LOOKS } from '../stats/looks.js';
-import { formatBytes, formatPercent } from './format.js';
-import { networkText } from './network-text.js';
+import { formatBytes, formatPercent, formatLatency } from './format.js';
 
 /** The versions that come first, with their labels. The others follow under their own names. */
 const NAMED_VERSIONS: readonly (readonly [key: string, label: string])[] = [
@@ -77,4 +82,39 @@ function limitsOf({ cgroup }: HostContext): string[] {
     ...(cgroup?.memoryBytes === undefined ? [] : [formatBytes(cgroup.memoryBytes)]),
   ];
   return limits.length === 0 ? [] : [`Limited to: ${limits.join(', ')}`];
+}
+
+const MAKERS: Readonly<Record<SimulatedNetwork['by'], string>> = {
+  proxy: 'a proxy before each server',
+  kernel: 'the kernel (netem, each server in a network namespace of its own)',
+};
+
+/** The description of a simulated network, requested and measured: a sentence without its full stop. */
+export function networkText({ by, delayUs, megabits, plain, delayed }: SimulatedNetwork): string {
+  const bandwidth = megabits === undefined ? '' : ` and ${megabits} Mbit/s`;
+  return (
+    `Simulated network: ${delayUs} µs${bandwidth} each way by ${MAKERS[by]}; a call of one row took ` +
+    `${tripText(plain)} before and ${tripText(delayed)} with it: ${formatLatency(delayed.p50 - plain.p50)} a round trip ` +
+    `were added in the median, ${delayUs * 2} µs were asked for`
+  );
+}
+
+function tripText({ p50, p99 }: RoundTrip): string {
+  return `${formatLatency(p50)} (p99 ${formatLatency(p99)})`;
+}
+
+const CRATE = 'crate ';
+
+/** The line of the clients of some cells: `Clients: ioredis 6.0.0, crate redis 1.8.1.` None if all clients are our own. */
+export function clientLines(cells: readonly Cell[], { versions }: Pick<RunContext, 'versions'>): string[] {
+  const clients = Object.entries(versions).filter(([name]) => cells.some((cell) => isOfClient(cell, name)));
+  return clients.length === 0 ? [] : [`Clients: ${clients.map((client) => client.join(' ')).join(', ')}.`];
+}
+
+/** Whether a cell has a client, or a crate, in its variant or in the part of its id after its engine. */
+function isOfClient({ id, side, variant, engine }: Cell, name: string): boolean {
+  const isCrate = name.startsWith(CRATE);
+  const [, ...dimensions] = id.split(`/${engine}/`);
+  const words = [...variant.split(/[ ,()]+/), ...dimensions.join('/').split('/')];
+  return isCrate === (side === 'rust') && words.includes(isCrate ? name.slice(CRATE.length) : name);
 }

@@ -2,14 +2,13 @@ import { isBatched } from '../compare/cell-groups.js';
 import { type Cell, type Counted, unitOf } from '../records/record.js';
 import type { ColumnOf } from './document.js';
 import { UNKNOWN } from './format.js';
-import { isNativeClient } from './native-clients.js';
 
 /** The parts of a name of a cell, or of a mechanism of the cost model. */
 type Named = Pick<Cell, 'side' | 'variant' | 'workers' | 'runtime'>;
 
 /**
- * The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. Another client from npm that is a native addon
- * itself is `(native)`.
+ * The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. Another client from npm
+ * that is a native addon itself is `(native)`.
  */
 export function variantOf(cell: Named): string {
   return shortVariantOf(isNativeClient(cell) ? { ...cell, variant: `${cell.variant} (native)` } : cell);
@@ -60,4 +59,21 @@ export function transportColumn<Item>(
 export function nameOf(cell: Cell): string {
   if (cell.side !== 'rust') return sideAndVariantOf(cell);
   return cell.flavor === undefined ? variantOf(cell) : `${cell.flavor} ${variantOf(cell)}`;
+}
+
+/** The other clients from npm of the side `js`, by the packages in their variants: native addons of others, or JavaScript. */
+const NATIVE = /@duckdb\/node-|@valkey\/valkey-glide|hyperdb-api-node|nodejs-polars/;
+const JAVASCRIPT =
+  /ioredis|@redis\/client|mysql2|mariadb|undici|@grpc\/grpc-js|apache-arrow|flechette|msgpackr|sorted-btree|sql-parser|sql-ast-parser|JavaScript|DataView/;
+
+type Client = { readonly side: string; readonly variant: string };
+
+/** Whether the client of a cell is known to be native code of others. */
+export function isNativeClient({ side, variant }: Client): boolean {
+  return side === 'js' && NATIVE.test(variant);
+}
+
+/** Whether who takes the client of a cell stays in JavaScript. A client of the user's may be anything. */
+export function isJavaScriptClient(cell: Client): boolean {
+  return cell.side === 'js' && !isNativeClient(cell) && JAVASCRIPT.test(cell.variant);
 }

@@ -29,13 +29,15 @@ const NO_VERDICT: Readonly<
   'one-process': {
     mark: ' (one process)',
     reason: 'measured in one process',
-    note: '(one process): one process measured one of the two, which says nothing of other processes: no verdict. Measure with --forks 3 or more, or without --forks.',
+    note:
+      '(one process): one process measured one of the two, which says nothing of other processes: no verdict. ' +
+      'Measure with --forks 3 or more, or without --forks.',
   },
 };
 
 /**
- * The marks after the ratio of two cells. They are explained under the table. `forks`: the number of processes on which the ratio
- * rests, if it is not all of both cells.
+ * The marks after the ratio of two cells. They are explained under the table. `forks`: the number of processes on which
+ * the ratio rests, if it is not all of both cells.
  */
 export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FOR_INTERVAL): string {
   const noVerdict = noVerdictOf({ numerator: a, denominator: b });

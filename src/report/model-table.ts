@@ -26,7 +26,9 @@ import { sideAndVariantOf } from './labels.js';
 export const RIGHT = 0.25;
 
 const NOTE =
-  'The time of a call is the sum of its pieces times their costs. Beyond a size that is named, each further row or byte costs a multiple, or a call costs a fixed amount more. A dash: the cost is included in the cost of the pieces before it, since the ladder always had as many of both.';
+  'The time of a call is the sum of its pieces times their costs. Beyond a size that is named, each further ' +
+  'row or byte costs a multiple, or a call costs a fixed amount more. A dash: the cost is included in the cost ' +
+  'of the pieces before it, since the ladder always had as many of both.';
 
 /** The section of a run's report about the model. Nothing for a run without a model. */
 export function modelBlocks(model: CostModel | undefined): Block[] {

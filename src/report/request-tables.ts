@@ -85,9 +85,9 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
 }
 
 /**
- * The one table of Rust with Node. For each work and number of connections, it has first the best of either side, with any batch, then
- * each lane of Node with its lane of Rust of the same batch. It also has the gain of batching in Node. The comparisons may be of
- * one kind alone.
+ * The one table of Rust with Node. For each work and number of connections, it has first the best of either side, with
+ * any batch, then each lane of Node with its lane of Rust of the same batch. It also has the gain of batching in Node.
+ * The comparisons may be of one kind alone.
  */
 export function requestHeadToHeadTable(
   comparisons: readonly Comparison[],
@@ -160,8 +160,8 @@ function connectionsOf({ connections, processes }: CompletedRecord): string {
 }
 
 /**
- * Whether the client had no time left: the threads that run JavaScript, or Rust's threads, by the driver, in all processes
- * together. An open loop waits for the time of its next request, so being busy means nothing.
+ * Whether the client had no time left: the threads that run JavaScript, or Rust's threads, by the driver, in all
+ * processes together. An open loop waits for the time of its next request, so being busy means nothing.
  */
 function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
   const { side, rate, driver, connections = 1, processes = 1 } = record;

@@ -14,8 +14,8 @@ import { sideAndVariantOf, transportColumn } from './labels.js';
 import { noVerdictMark } from './marks.js';
 
 /**
- * One row per cell, by workload. The times and rates are from the median sample. Queries have a column of their own. So has the
- * time that includes the encoding of the input and the decoding of the result. The other times leave these out.
+ * One row per cell, by workload. The times and rates are from the median sample. Queries have a column of their own. So
+ * has the time that includes the encoding of the input and the decoding of the result. The other times leave these out.
  */
 export function resultsTable(records: readonly CompletedRecord[]): Table {
   const ordered = groupBy(records, (record) => record.workload).flat();

@@ -1,26 +1,21 @@
 import { completedOf, groupBy, isRequestWork, recordsById } from '../compare/cell-groups.js';
 import { judgeOf, marginOf } from '../compare/judge.js';
 import { BoundaryError, invalidArgument } from '../errors.js';
-import type { CompletedRecord, Run, RunRecord } from '../records/record.js';
+import { type CompletedRecord, type Run, type RunRecord, NOOP } from '../records/record.js';
 import { checkOf } from '../records/run-file.js';
 import { adviceFor } from './advice.js';
-import { callTable, isCall } from './call-table.js';
-import { clientLines } from './client-versions.js';
+import { callTable, isCall, runtimeTable } from './call-table.js';
+import { clientLines, hostLines } from './host-block.js';
 import { compactNote, isCompact } from './compact.js';
-import { NOOP } from '../records/noop.js';
-import { attributionTexts } from './attribution.js';
-import { CROSSING_NOTE, crossingShareOf } from './crossing-share.js';
+import { attributionTexts } from './factor.js';
+import { CROSSING_NOTE, crossingShareOf, resourcesTable } from './resource-tables.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock, under } from './document.js';
 import { type MarkedTable, headToHeadTable } from './head-to-head.js';
-import { hostLines } from './host-block.js';
 import { noVerdictNotes } from './marks.js';
 import { modelBlocks } from './model-table.js';
 import { requestHeadToHeadTable, requestTable } from './request-tables.js';
-import { noiseText } from './noise.js';
-import { disturbanceText, verdictsText } from './trust.js';
-import { runtimeTable } from './runtime-table.js';
-import { resourcesTable } from './resource-tables.js';
+import { noiseText, disturbanceText, verdictsText } from './trust.js';
 import { resultsTable, unfinishedTable } from './results-table.js';
 
 /**
@@ -39,8 +34,8 @@ export function renderRunMarkdown(run: Run): string {
 }
 
 /**
- * The report for a terminal, without the tables of resources. Those are for a closer look. `columns` are the columns of the
- * terminal. Without them, tables are as wide as their texts.
+ * The report for a terminal, without the tables of resources. Those are for a closer look. `columns` are the columns of
+ * the terminal. Without them, tables are as wide as their texts.
  *
  * @example
  * ```js

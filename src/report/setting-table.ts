@@ -4,19 +4,18 @@ import type { Judge } from '../compare/judge.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 import { tableOf } from './document.js';
-import { atRatio } from './rates.js';
-import { UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
+import { atRatio, UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
-import { networkText } from './network-text.js';
+import { networkText } from './host-block.js';
 import { percentileText } from './percentile.js';
 
 const NOTE =
-  'Operations per second, and a request in the median and the p99, of a closed loop unless a rate was asked for. Hybrid: the first shard is in this process, the others are ' +
-  'behind gRPC. Factors are over the rate of all gRPC. Above 1, the setting is faster.';
+  'Operations per second, and a request in the median and the p99, of a closed loop unless a rate was asked for. ' +
+  'Hybrid: the first shard is in this process, the others are behind gRPC. Factors are over the rate of all gRPC. Above 1, the setting is faster.';
 
 /**
- * The table of work that was measured behind gRPC and in another setting. Empty if there is no other. `network` is the simulated
- * network that gRPC used.
+ * The table of work that was measured behind gRPC and in another setting. Empty if there is no other. `network` is the
+ * simulated network that gRPC used.
  */
 export function settingTable(
   records: readonly CompletedRecord[],

@@ -1,13 +1,12 @@
 /** The summary at the end of a run: one line per workload, and what is wrong with the run. The rest stands in `run.md`. */
-import { completedOf, groupBy } from '../compare/cell-groups.js';
+import { completedOf, groupBy, contestOf } from '../compare/cell-groups.js';
 import { judgeOf, marginOf } from '../compare/judge.js';
 import type { AddonOverJavaScript } from '../compare/sides.js';
-import type { CompletedRecord, Run, Side } from '../records/record.js';
+import { type CompletedRecord, type Run, type Side, clientName } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
-import { clientHeadlines } from './client-headline.js';
-import { clientLines } from './client-versions.js';
+import { clientLines } from './host-block.js';
 import {
   AFTER_NAMES,
   type Block,
@@ -20,10 +19,18 @@ import {
   tableOf,
 } from './document.js';
 import { adviceOf } from './advice.js';
-import { attributionTexts } from './attribution.js';
+import {
+  attributionTexts,
+  factorOf,
+  isDecided,
+  shortFactorOf,
+  shortestFactorOf,
+  signNotes,
+  toneOf,
+  isOpen,
+} from './factor.js';
 import { crossingTable, isCrossing, otherCrossingLines } from './crossing-lines.js';
-import { UNKNOWN, formatPercent } from './format.js';
-import { factorOf, isDecided, shortFactorOf, shortestFactorOf, signNotes, toneOf } from './factor.js';
+import { UNKNOWN, formatPercent, formatFactor } from './format.js';
 import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
 import { marksInRun, noVerdictMark, noVerdictNotes, noVerdictReason, notesOf } from './marks.js';
 import { unfinishedTable } from './results-table.js';
@@ -35,6 +42,8 @@ import {
   workloadAnswersOf,
   workloadText,
 } from './workload-answers.js';
+import { isNodeSide } from '../compare/comparisons.js';
+import { batchText, variantOf } from './labels.js';
 
 function addonFactorNote(answers: readonly WorkloadAnswer[]): string {
   return `Addon factor: the addon's rate divided by the rate of the fastest ${otherTitle(answers).toLowerCase()}.`;
@@ -210,7 +219,10 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
   }
   const ofOne = comparisons.filter(({ noVerdict }) => noVerdict === 'one-process').length;
   if (ofOne > 0) {
-    return `${ofOne} of ${comparisons.length} comparisons get no verdict: a cell was measured in one process. Measure without --forks, or with --forks 3 or more.`;
+    return (
+      `${ofOne} of ${comparisons.length} comparisons get no verdict: a cell was measured in one process. Measure ` +
+      'without --forks, or with --forks 3 or more.'
+    );
   }
   const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');
   const wrong = noise.filter(isDecided).length;
@@ -230,4 +242,35 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
   if (open > 0)
     return `${open} of ${rust.length} comparisons with Rust are inconclusive. More processes decide more (--forks).`;
   return undefined;
+}
+
+/**
+ * `get, 32 connections: my-client 1.2.0: 2.0× ioredis, 1.3× @redis/client, 0.60× KvClient`, one line per contest. A factor without a verdict has
+ * a question mark. None in a run without `--client`.
+ */
+export function clientHeadlines(run: Run): string[] {
+  const given = run.context.config['client'];
+  if (typeof given !== 'string') return [];
+  const name = clientName(given);
+  const completed = completedOf(run.records);
+  const judge = judgeOf(run);
+  const subject = [name, run.context.versions[name] ?? []].flat().join(' ');
+  return completed.flatMap((own) => {
+    if (own.variant !== name) return [];
+    const factors = completed
+      .filter((rival) => rival.variant !== name && isNodeSide(rival.side) && isSameWork(own, rival))
+      .flatMap((rival) => {
+        const judged = judge(own, rival);
+        if (judged === undefined) return [];
+        const mark = isOpen(judged) ? '?' : '';
+        return { ratio: judged.ratio, text: `${formatFactor(judged.ratio)}${mark} ${variantOf(rival)}` };
+      })
+      .toSorted((a, b) => b.ratio - a.ratio);
+    if (factors.length === 0) return [];
+    return `${workloadText(own)}${batchText(own)}: ${subject}: ${factors.map(({ text }) => text).join(', ')}`;
+  });
+}
+
+function isSameWork(own: CompletedRecord, rival: CompletedRecord): boolean {
+  return contestOf(own) === contestOf(rival) && own.lane === rival.lane && own.batch === rival.batch;
 }

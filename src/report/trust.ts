@@ -1,8 +1,10 @@
 /** The sentences of a report about how far its verdicts can be trusted. */
 import { forkCount } from '../compare/rate-ratio.js';
-import type { CompletedRecord, Run } from '../records/record.js';
+import type { CompletedRecord, Run, Comparison } from '../records/record.js';
 import { RISK } from '../stats/resampling.js';
 import { formatDuration, formatPercent } from './format.js';
+import { median } from '../stats/quantile.js';
+import { isDecided } from './factor.js';
 
 /** How many verdicts a run makes, and how many of them are expected to be false by chance. `undefined` if it makes none. */
 export function verdictsText({ comparisons }: Pick<Run, 'comparisons'>): string | undefined {
@@ -33,5 +35,22 @@ export function disturbanceText(records: readonly CompletedRecord[]): string | u
   return (
     `Disturbance: ${samples.length} samples${where}. ${retaken} more were thrown away and taken again because others used the CPU, and the ` +
     `hypervisor took ${taken} of those that stayed.`
+  );
+}
+
+/**
+ * The comparison of cells with themselves: how large the differences are that mean nothing, and how often they look like more.
+ * `undefined` if no cell was compared with itself.
+ */
+export function noiseText(comparisons: readonly Comparison[]): string | undefined {
+  const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');
+  if (noise.length === 0) return undefined;
+  const sizes = noise.map(({ ratio }) => Math.abs(ratio - 1));
+  const wrong = noise.filter(isDecided).length;
+  const cells = noise.length === 1 ? '1 cell' : `${noise.length} cells`;
+  return (
+    `A/A: ${cells}, each compared with itself, its odd processes with its even ones: ${formatPercent(median(sizes))} apart in the median, ` +
+    `${formatPercent(Math.max(...sizes))} at most; ${wrong} of ${noise.length} (${formatPercent(wrong / noise.length)}) look ` +
+    'faster or slower than themselves.'
   );
 }

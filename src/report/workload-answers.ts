@@ -3,14 +3,12 @@ import { completedOf, contestOf, fastestOf, groupBy, isBatched, largestOfEach } 
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
 import { type AddonOverJavaScript, addonOverJavaScript, bestComparisonOf, bestFromNode } from '../compare/sides.js';
-import { NOOP } from '../records/noop.js';
-import type { Comparison, CompletedRecord, Run, Side } from '../records/record.js';
+import { NOOP, type Comparison, type CompletedRecord, type Run, type Side } from '../records/record.js';
 import { isCall } from './call-table.js';
 import { isCrossing } from './crossing-lines.js';
-import { UNKNOWN, formatRateOf } from './format.js';
+import { UNKNOWN, formatRateOf, atRatio } from './format.js';
 import { loadParts } from './labels.js';
 import { noVerdictMark } from './marks.js';
-import { atRatio } from './rates.js';
 
 /** The answer to one workload. */
 export interface WorkloadAnswer {
@@ -52,8 +50,8 @@ export function workloadText(cell: CompletedRecord): string {
 }
 
 /**
- * One answer for each workload, engine and transport, and one more for batches: with the fewest workers, or the most connections, that were
- * measured.
+ * One answer for each workload, engine and transport, and one more for batches: with the fewest workers, or the most
+ * connections, that were measured.
  */
 export function workloadAnswersOf(run: Run): WorkloadAnswer[] {
   const judge = judgeOf(run);

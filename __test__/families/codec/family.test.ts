@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { codecFamily, topicOf } from '../../../src/families/codec/family.js';
-import { CODEC_MATRIX } from '../../../src/families/codec/matrix.js';
+import { CODEC_MATRIX } from '../../../src/families/codec/topic.js';
 
 const OPTIONS = { rows: 10_000, workers: 1, engines: {} };
 const planned = codecFamily.plan(OPTIONS);

@@ -3,9 +3,17 @@ import { describe, expect, it, test } from 'vitest';
 import type { ReadSql } from '../../../src/clients/js-sql-parser.js';
 import { nodeSqlParser } from '../../../src/clients/node-sql-parser.js';
 import { pgsqlAstParser } from '../../../src/clients/pgsql-ast-parser.js';
-import { CODEC_MATRIX } from '../../../src/families/codec/matrix.js';
-import { loopOf, parserTopic, verifyReader, verifyValid } from '../../../src/families/codec/parser.js';
-import { resultOfParsing, resultOfStatement, statementsOf, textOf } from '../../../src/families/codec/statements.js';
+import { CODEC_MATRIX } from '../../../src/families/codec/topic.js';
+import {
+  loopOf,
+  parserTopic,
+  verifyReader,
+  verifyValid,
+  resultOfParsing,
+  resultOfStatement,
+  statementsOf,
+  textOf,
+} from '../../../src/families/codec/parser.js';
 import { codecCells, sampleCodecCells } from './codec-cells.js';
 
 /** Not a multiple of the turns of the texts, so that a wrong turn shows. */

@@ -1,8 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 
 import { loopOf, treeTopic, verifyTrees } from '../../../src/families/codec/tree.js';
-import { keyTable, scrambled } from '../../../src/families/codec/tree-keys.js';
-import type { OpenTrees, TreeWay } from '../../../src/families/codec/tree-ways.js';
+import { keyTable, scrambled, type OpenTrees, type TreeWay } from '../../../src/families/codec/tree-ways.js';
 import { codecCells, sampleCodecCells } from './codec-cells.js';
 
 const planned = codecCells('tree_');

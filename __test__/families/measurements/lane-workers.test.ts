@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Connection, connect } from '../../../src/library/engine/connection.js';
 import type { LaneTask } from '../../../src/families/measurements/lane.js';
 import { LaneWorkers } from '../../../src/families/measurements/lane-workers.js';
-import { loadTables } from '../../../src/families/measurements/query-tables.js';
+import { loadTables, tableNames } from '../../../src/families/measurements/query-tables.js';
 import { splitRows } from '../../../src/families/measurements/rows.js';
-import { tableNames } from '../../../src/families/measurements/tables.js';
 
 const ROWS = 2_000_000;
 

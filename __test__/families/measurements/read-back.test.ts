@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { connect } from '../../../src/library/engine/connection.js';
 import { readBack } from '../../../src/families/measurements/read-back.js';
-import { createTables } from '../../../src/families/measurements/tables.js';
+import { createTables } from '../../../src/families/measurements/query-tables.js';
 import { lacks } from '../../needs.js';
 
 const uris = lacks('hyperd') ? ['embedded:'] : ['embedded:', 'hyper:'];

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { measurementsFamily } from '../../../src/families/measurements/family.js';
 import { planMeasurements } from '../../../src/families/measurements/plan.js';
 import { openTarget } from '../../../src/families/requests/target-server.js';
-import { ownDatabase } from '../../../src/families/sql/database.js';
+import { ownDatabase } from '../../../src/families/sql/server.js';
 import { connect } from '../../../src/library/engine/connection.js';
 import { lacks } from '../../needs.js';
 import { checkCell } from './checked-stopwatch.js';

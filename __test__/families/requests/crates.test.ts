@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { expect, it } from 'vitest';
 
-import { CRATES, crateVersions } from '../../../src/families/requests/crates.js';
+import { CRATES, crateVersions } from '../../../src/families/requests/clients.js';
 import { hybridFamily } from '../../../src/families/hybrid/family.js';
 import { kvFamily } from '../../../src/families/kv/family.js';
 import { restFamily } from '../../../src/families/rest/family.js';

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { loadFamilies } from '../../../dist/families/registry.js';
 import { openTarget } from '../../../src/families/requests/target-server.js';
-import { ownDatabase } from '../../../src/families/sql/database.js';
+import { ownDatabase } from '../../../src/families/sql/server.js';
 import { KvClient } from '../../../src/library/kv/kv-client.js';
 import { SqlClient } from '../../../src/library/sql/sql-client.js';
 import { run } from '../../../dist/runner/run.js';

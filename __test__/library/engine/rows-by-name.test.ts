@@ -11,8 +11,9 @@ import {
   ShardStore,
   SqlType,
   TableDefinition,
+  decodeColumns,
+  encodeColumns,
 } from '../../../src/index.js';
-import { decodeColumns, encodeColumns } from '../../../src/index.js';
 import { RowStager } from '../../../src/library/engine/row-stager.js';
 import { errorWith } from '../../error-with.js';
 

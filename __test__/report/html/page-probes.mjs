@@ -2,8 +2,8 @@
 // Questions of the tests to a page, within the browser. They are in JavaScript, since the types of the tests are Node's types.
 
 /**
- * In the browser: the width of the content, the tables that scroll sideways, the pictures with the number of their marks, and texts that
- * reach out of their cards.
+ * In the browser: the width of the content, the tables that scroll sideways, the pictures with the number of their
+ * marks, and texts that reach out of their cards.
  */
 export function measurePage() {
   for (const details of document.querySelectorAll('details')) details.open = true;
@@ -23,8 +23,8 @@ export function measurePage() {
 }
 
 /**
- * In the browser: what makes the texts of a picture unreadable. Two texts that overlap, or a text that a line or a dot crosses. The lines
- * of the scale may go behind a text: they are drawn before it.
+ * In the browser: what makes the texts of a picture unreadable. Two texts that overlap, or a text that a line or a dot
+ * crosses. The lines of the scale may go behind a text: they are drawn before it.
  */
 export function labelFaults() {
   for (const details of document.querySelectorAll('details')) details.open = true;

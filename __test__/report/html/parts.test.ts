@@ -6,16 +6,15 @@ import { describe, expect, it } from 'vitest';
 
 import { noiseFloorsOf } from '../../../src/compare/comparisons.js';
 import type { CompletedRecord, MechanismCosts, Side } from '../../../src/records/record.js';
-import type { CrossingShare } from '../../../src/report/crossing-share.js';
+import type { CrossingShare } from '../../../src/report/resource-tables.js';
 import { loadCanvas } from '../../../src/report/html/canvas.js';
 import { linePlot } from '../../../src/report/html/line-plot.js';
-import { markup } from '../../../src/report/html/markup.js';
+import { markup, Markup } from '../../../src/report/html/markup.js';
 import { modelFigures } from '../../../src/report/html/model-figures.js';
-import { noisePlot } from '../../../src/report/html/noise-plot.js';
-import { Markup } from '../../../src/report/html/markup.js';
+import { noisePlot } from '../../../src/report/html/sample-plots.js';
 import { pictureText } from '../../../src/report/html/picture.js';
 import { loadFigure, requestFigures } from '../../../src/report/html/request-figures.js';
-import { linearTicks, logDomain, logTicks } from '../../../src/report/html/ticks.js';
+import { linearTicks, logDomain, logTicks } from '../../../src/report/html/frame.js';
 import { hasParts, timePlot } from '../../../src/report/html/time-plot.js';
 import { around, completed, runOf } from '../../records/sample-run.js';
 

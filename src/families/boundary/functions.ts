@@ -1,7 +1,7 @@
 /**
- * The functions that cross the boundary, as each mechanism has them, and plain JavaScript, the floor. `native/suite/src/boundary.rs`
- * has the same in Rust, and says what both floors have in common. Each function returns a number that depends on what it was passed, so
- * that no call can be left out.
+ * The functions that cross the boundary, as each mechanism has them, and plain JavaScript, the floor.
+ * `native/suite/src/boundary.rs` has the same in Rust, and says what both floors have in common. Each function returns
+ * a number that depends on what it was passed, so that no call can be left out.
  */
 import { TURNS, eachTurn } from '../in-process.js';
 import { BOUNDARY_MATRIX } from './matrix.js';
@@ -67,8 +67,8 @@ export interface BoundaryFunctions {
 const { shortCharacters, longCharacters, mostBytes, arrayLength } = BOUNDARY_MATRIX;
 
 /**
- * The texts of a length that cross, in turn: 26 letters over and over, from each of the first few on. A text out of `Buffer` is flat,
- * as one that comes from another side.
+ * The texts of a length that cross, in turn: 26 letters over and over, from each of the first few on. A text out of
+ * `Buffer` is flat, as one that comes from another side.
  */
 export function textsOf(first: string, length: number): readonly string[] {
   return eachTurn((turn) => {

@@ -1,6 +1,6 @@
 /**
- * The rows that cross, in JavaScript: objects, JSON, and columns. `native/suite/src/boundary/rows.rs` has the same in Rust, and says
- * which values they have.
+ * The rows that cross, in JavaScript: objects, JSON, and columns. `native/suite/src/boundary/rows.rs` has the same in
+ * Rust, and says which values they have.
  */
 import type { RowShape } from './matrix.js';
 
@@ -59,8 +59,8 @@ function numberOf(row: number, number: number): number {
 const namesByLength = new Map<number, readonly string[]>();
 
 /**
- * The texts of rows, made once for each length. They repeat after as many rows as there are letters. A text out of `Buffer` is
- * flat.
+ * The texts of rows, made once for each length. They repeat after as many rows as there are letters. A text out of
+ * `Buffer` is flat.
  */
 function namesOf(characters: number): readonly string[] {
   const made = namesByLength.get(characters);

@@ -32,8 +32,8 @@ export class ColumnCodec {
   }
 
   /**
-   * A function that writes the first rows of these columns as a batch over the beginning of `out`, and returns the size of the batch. The bytes
-   * of `out` behind it may change too. It throws a `RangeError` if there is too little room.
+   * A function that writes the first rows of these columns as a batch over the beginning of `out`, and returns the size
+   * of the batch. The bytes of `out` behind it may change too. It throws a `RangeError` if there is too little room.
    */
   encoder(columns: RowColumns): (rows: number, out: Uint8Array) => number {
     const encode = this.#makeEncode(TOOLS, columns);
@@ -49,9 +49,9 @@ export class ColumnCodec {
   }
 
   /**
-   * A function that reads a batch into these columns, and returns the number of rows. For bytes that are no batch of such rows or
-   * do not fit, it throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, or a `RangeError` at the end of the memory. The
-   * rows in the columns are of no use then.
+   * A function that reads a batch into these columns, and returns the number of rows. For bytes that are no batch of
+   * such rows or do not fit, it throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, or a `RangeError` at the
+   * end of the memory. The rows in the columns are of no use then.
    */
   decoder(columns: RowColumns): (batch: Uint8Array) => number {
     const decode = this.#makeDecode(TOOLS, columns);

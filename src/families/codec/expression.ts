@@ -1,9 +1,9 @@
 /**
- * Expressions over rows and columns, as trees, and functions compiled from them. `native/suite/src/codec/filter.rs` evaluates the same trees by
- * walking them.
+ * Expressions over rows and columns, as trees, and functions compiled from them. `native/suite/src/codec/filter.rs`
+ * evaluates the same trees by walking them.
  *
- * An expression becomes JavaScript, which V8 compiles to machine code as it does any function. Functions that call one another, one
- * per node, would take a call per node and row: all expressions share them, so they are not inlined.
+ * An expression becomes JavaScript, which V8 compiles to machine code as it does any function. Functions that call one
+ * another, one per node, would take a call per node and row: all expressions share them, so they are not inlined.
  */
 import { BoundaryError } from '../../errors.js';
 

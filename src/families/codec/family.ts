@@ -1,8 +1,7 @@
 import { itemsOf } from '../../records/record.js';
 import { callFamily, openFloor, openLoop, sumOfCalls } from '../in-process.js';
 import type { OpenCell, PlannedCell } from '../workload.js';
-import { CODEC_MATRIX } from './matrix.js';
-import type { CodecCell, Topic } from './topic.js';
+import { CODEC_MATRIX, type CodecCell, type Topic } from './topic.js';
 
 /** The packages of the clients, by their names in the matrix. Any of them may be missing. */
 const PACKAGES: Readonly<Record<string, string>> = {

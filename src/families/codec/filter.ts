@@ -7,8 +7,7 @@ import { crossing } from '../../crossing-addon.js';
 import { checksumMismatch } from '../../errors.js';
 import { sumOfTurns } from '../in-process.js';
 import { FILTER, compileForColumns, compileForRow } from './expression.js';
-import { CODEC_MATRIX } from './matrix.js';
-import { type CodecCell, type Topic, overPlaces } from './topic.js';
+import { CODEC_MATRIX, type CodecCell, type Topic, overPlaces } from './topic.js';
 
 /** The columns of a row that the expression names. */
 export interface FilterRow {

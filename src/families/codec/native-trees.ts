@@ -1,7 +1,14 @@
 /** Trees of the addon: an object with methods by napi-rs, and functions whose keys and values are in memory that is made once. */
 import { crossing } from '../../crossing-addon.js';
-import { KEY_BYTES, type KeyTable, RANGE_KEYS, keyTable } from './tree-keys.js';
-import { type OpenTrees, type TreeWay, stringWay } from './tree-ways.js';
+import {
+  KEY_BYTES,
+  type KeyTable,
+  RANGE_KEYS,
+  keyTable,
+  type OpenTrees,
+  type TreeWay,
+  stringWay,
+} from './tree-ways.js';
 
 const { KeyTree } = crossing.codec;
 type KeyTree = InstanceType<typeof KeyTree>;

@@ -7,8 +7,8 @@ const NUMBERS_OF_RECORD = 12;
 const LENGTHS = 10;
 
 /**
- * Records as the addon reads them into memory of the caller's: all numbers in one array, and all texts one after the other. `native/suite`
- * describes the layout, as `RecordMemory`. No objects are made, and one string of all texts.
+ * Records as the addon reads them into memory of the caller's: all numbers in one array, and all texts one after the
+ * other. `native/suite` describes the layout, as `RecordMemory`. No objects are made, and one string of all texts.
  */
 export class RecordColumns {
   /** The size of all texts in bytes, and behind it the numbers of each record. */

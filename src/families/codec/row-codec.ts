@@ -1,10 +1,10 @@
 /**
- * Rows of a table as bytes, written from values and read into values one by one. `native/suite/src/codec/row_format.rs` describes their
- * layout, and has the same in Rust.
+ * Rows of a table as bytes, written from values and read into values one by one. `native/suite/src/codec/row_format.rs`
+ * describes their layout, and has the same in Rust.
  *
- * Short texts are written and read character by character, since a call into `Buffer`'s own code takes as long as some forty
- * characters. The short texts of a batch are parts of one string, which is made of all its bytes, each as a character. A text with
- * a byte above 127 is not among them.
+ * Short texts are written and read character by character, since a call into `Buffer`'s own code takes as long as some
+ * forty characters. The short texts of a batch are parts of one string, which is made of all its bytes, each as a
+ * character. A text with a byte above 127 is not among them.
  */
 import { BoundaryError } from '../../errors.js';
 

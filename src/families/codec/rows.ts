@@ -1,6 +1,6 @@
 /**
- * The row codec: rows as bytes and out of bytes, `row_encode` and `row_decode`. `native/suite/src/codec/rows.rs` has the same in Rust. A batch is
- * one of four, which come in turn. Of each batch all sides read the same:
+ * The row codec: rows as bytes and out of bytes, `row_encode` and `row_decode`. `native/suite/src/codec/rows.rs` has
+ * the same in Rust. A batch is one of four, which come in turn. Of each batch all sides read the same:
  *
  * - Of an encoded batch: its size in bytes, its first byte and its last one.
  * - Of a decoded batch: each number, timestamps included, 1 for each truth value that is true, and 1 for each null. Also the length

@@ -1,7 +1,6 @@
 /** Trees of `sorted-btree`, whose keys are strings. */
 import { type SortedTree, sortedTree } from '../../clients/sorted-btree.js';
-import { type KeyTable, RANGE_KEYS, keyTable } from './tree-keys.js';
-import { type OpenTrees, type TreeWay, stringWay } from './tree-ways.js';
+import { type KeyTable, RANGE_KEYS, keyTable, type OpenTrees, type TreeWay, stringWay } from './tree-ways.js';
 
 const loadedTrees = new Map<number, SortedTree<string, number>>();
 

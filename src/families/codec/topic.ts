@@ -1,5 +1,6 @@
 /** Types and a loop that the parts of the family `codec` share. */
-import type { Loop } from '../in-process.js';
+import type { Loop, CallMatrix } from '../in-process.js';
+import { familyMatrix } from '../matrix.js';
 
 /** The cell of a topic: a workload by a way in which the values cross. */
 export interface CodecCell {
@@ -22,8 +23,8 @@ export interface Topic {
 }
 
 /**
- * The loop of work on the items at `size` places, `batch` of them per execution. It starts over at the end. `execute` gets the
- * place of the first item and their number.
+ * The loop of work on the items at `size` places, `batch` of them per execution. It starts over at the end. `execute`
+ * gets the place of the first item and their number.
  */
 export function overPlaces(size: number, batch: number, execute: (start: number, count: number) => number): Loop {
   return (operations) => {
@@ -36,3 +37,22 @@ export function overPlaces(size: number, batch: number, execute: (start: number,
     return sum;
   };
 }
+
+/** A statement that is parsed, with what is read of its tree. */
+export interface ParsedStatement {
+  readonly sql: string;
+  readonly kind: 'select' | 'create' | 'insert' | 'update' | 'delete';
+  /** The first table that it names. */
+  readonly table: string;
+  /** The number of its items, columns or assignments. */
+  readonly parts: number;
+}
+
+/** The family `codec` of `bench/matrix.json`. */
+export interface CodecMatrix extends CallMatrix {
+  /** The rows that are filtered, over and over. */
+  readonly filterRows: number;
+  readonly statements: Readonly<Record<string, ParsedStatement>>;
+}
+
+export const CODEC_MATRIX = familyMatrix<CodecMatrix>('codec');

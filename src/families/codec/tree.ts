@@ -10,8 +10,7 @@
 import { checksumMismatch } from '../../errors.js';
 import type { Loop } from '../in-process.js';
 import { type CodecCell, type Topic, overPlaces } from './topic.js';
-import { RANGE_KEYS, keyTable, scrambled } from './tree-keys.js';
-import type { OpenTrees, Trees } from './tree-ways.js';
+import { RANGE_KEYS, keyTable, scrambled, type OpenTrees, type Trees } from './tree-ways.js';
 
 export const treeTopic: Topic = {
   resultOf(cell, operations) {

@@ -36,8 +36,8 @@ export interface SoakClient {
 }
 
 /**
- * Opens a client with `connections` connections. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` if a package that the
- * client needs is not installed.
+ * Opens a client with `connections` connections. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` if a package
+ * that the client needs is not installed.
  */
 export async function openSoakClient(
   name: 'addon' | 'undici',

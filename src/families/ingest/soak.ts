@@ -1,7 +1,7 @@
 /**
- * The soak: workers post batches to `/write` for a while, in a closed loop each after the previous response, or in an open loop
- * at a rate. Latencies of an open loop count from the intended send time, so that a server that can't keep up shows. Afterwards
- * the server must hold the points it acknowledged.
+ * The soak: workers post batches to `/write` for a while, in a closed loop each after the previous response, or in an
+ * open loop at a rate. Latencies of an open loop count from the intended send time, so that a server that can't keep up
+ * shows. Afterwards the server must hold the points it acknowledged.
  */
 import { randomBytes } from 'node:crypto';
 

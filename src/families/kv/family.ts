@@ -8,9 +8,8 @@ import type { PlannedRequests } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import { openRequestCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
-import { expectedOf, KvCheck, type KvReader, KvSums } from './keys.js';
+import { expectedOf, KvCheck, type KvReader, KvSums, KV_MATRIX } from './keys.js';
 import { Keyspace } from './keyspace.js';
-import { KV_MATRIX } from './matrix.js';
 import { type KvShared, openNapiRequester, jsRequester } from './requesters.js';
 
 const CLIENTS = new JsClients<JsKvClient>('kv', {

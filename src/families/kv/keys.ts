@@ -1,10 +1,20 @@
 /**
- * The keys and values of the family, as `native/suite/src/kv.rs` has them: key `i` is `prefix:i`, its value the digits of `i`,
- * padded with leading zeros.
+ * The keys and values of the family, as `native/suite/src/kv.rs` has them: key `i` is `prefix:i`, its value the digits
+ * of `i`, padded with leading zeros.
  */
 import { checksumMismatch } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
-import { KV_MATRIX } from './matrix.js';
+import { familyMatrix } from '../matrix.js';
+import type { RequestMatrix } from '../requests/grid.js';
+
+interface KvMatrix extends RequestMatrix {
+  /** The bytes of a value. */
+  readonly valueBytes: number;
+  /** The keys of one pipeline that loads, reads back or deletes. */
+  readonly keysAtOnce: number;
+}
+
+export const KV_MATRIX = familyMatrix<KvMatrix>('kv');
 
 const { valueBytes: VALUE_BYTES } = KV_MATRIX;
 

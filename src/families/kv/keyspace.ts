@@ -2,8 +2,7 @@ import { BoundaryError } from '../../errors.js';
 import { KvClient } from '../../library/kv/kv-client.js';
 import type { KvPipeline } from '../../library/kv/kv-pipeline.js';
 import type { KvReplies, KvValues } from '../../library/kv/kv-values.js';
-import { BLANK, flat, keyOf, type KvReader, valueOf } from './keys.js';
-import { KV_MATRIX } from './matrix.js';
+import { BLANK, flat, keyOf, type KvReader, valueOf, KV_MATRIX } from './keys.js';
 
 const { keysAtOnce: KEYS_AT_ONCE } = KV_MATRIX;
 

@@ -1,5 +1,5 @@
 /** The work of one request, by the cell's workload and lane, for each client. */
-import { crossing, type KvCalls } from '../../crossing-addon.js';
+import { crossing } from '../../crossing-addon.js';
 import { KvClient } from '../../library/kv/kv-client.js';
 import type { KvValues } from '../../library/kv/kv-values.js';
 import type { JsKvConnection } from '../../clients/js-kv-client.js';
@@ -16,118 +16,80 @@ export interface KvShared {
   reader(): KvReader;
 }
 
-type Request = (index: number) => Promise<void>;
+/** The requests of a client for the keys from one index up to another one, by their workloads and lanes. */
+type Requests = Readonly<Record<string, (from: number, to: number) => Promise<unknown>>>;
+
+function requesterOf({ planned: { cell } }: KvShared, requests: Requests, close: Requester['close']): Requester {
+  const isCall = cell.lane !== 'batch';
+  const request = requests[`${cell.workload}/${isCall ? 'call' : 'batch'}`];
+  if (request === undefined) {
+    throw new Error(`the family kv has no requests for ${cell.workload} on the lane ${cell.lane}`);
+  }
+  const send = (index: number): Promise<unknown> => {
+    if (isCall) return request(index, index + 1);
+    const { from, to } = operationsOf(cell, index);
+    return request(from, to);
+  };
+  return { request: send as Requester['request'], close };
+}
 
 /** Opens a connection of the addon's client, or one whose calls cross one by one. */
 export async function openNapiRequester(work: KvShared, url: string): Promise<Requester> {
-  const { lane } = work.planned.cell;
+  const { planned, keyspace, reader } = work;
+  const { keys, values } = keyspace;
+  const { lane } = planned.cell;
   if (lane === 'call-async' || lane === 'call-blocking') {
     const calls = await crossing.KvCalls.open(url, lane === 'call-blocking');
-    return { request: callRequest(work, calls), close: async () => calls.close() };
+    const requests: Requests = {
+      'get/call': async (key) => reader().addText(await calls.get(keys[key]!), key),
+      'set/call': (key) => calls.set(keys[key]!, values[key]!),
+    };
+    return requesterOf(work, requests, async () => calls.close());
   }
   const client = await KvClient.connect(url);
-  return { request: napiRequest(work, client), close: () => client.close() };
-}
-
-function callRequest({ planned: { cell }, keyspace: { keys, values }, reader }: KvShared, calls: KvCalls): Request {
-  switch (cell.workload) {
-    case 'get':
-      return async (index) => reader().addText(await calls.get(keys[index]!), index);
-    case 'set':
-      return (index) => calls.set(keys[index]!, values[index]!);
-    default:
-      throw unknown(cell);
-  }
-}
-
-function napiRequest(
-  { planned: { cell, setting }, keyspace: { keys, values }, reader }: KvShared,
-  client: KvClient,
-): Request {
   const add =
-    setting === 'strings'
+    planned.setting === 'strings'
       ? (read: KvValues, from: number): void => addTexts(reader(), read.toArray(), from)
       : (read: KvValues, from: number): void => addValues(reader(), read, from);
-  switch (`${cell.workload}/${cell.lane}`) {
-    case 'get/call':
-      return async (index) => reader().addText(await client.getText(keys[index]!), index);
-    case 'set/call':
-      return (index) => client.set(keys[index]!, values[index]!);
-    case 'get/batch':
-      return async (index) => {
-        const { from, to } = operationsOf(cell, index);
-        const pipeline = client.pipeline();
-        for (let key = from; key < to; key += 1) pipeline.get(keys[key]!);
-        add(await pipeline.execute(), from);
-      };
-    case 'set/batch':
-      return async (index) => {
-        const { from, to } = operationsOf(cell, index);
-        const pipeline = client.pipeline();
-        for (let key = from; key < to; key += 1) pipeline.set(keys[key]!, values[key]!);
-        assertDone(await pipeline.execute());
-      };
-    case 'mget/batch':
-      return async (index) => {
-        const { from, to } = operationsOf(cell, index);
-        add(await client.mget(keys.slice(from, to)), from);
-      };
-    case 'mset/batch':
-      return (index) => {
-        const { from, to } = operationsOf(cell, index);
-        const entries: [string, string][] = [];
-        for (let key = from; key < to; key += 1) entries.push([keys[key]!, values[key]!]);
-        return client.mset(entries);
-      };
-    default:
-      throw unknown(cell);
-  }
+  const requests: Requests = {
+    'get/call': async (key) => reader().addText(await client.getText(keys[key]!), key),
+    'set/call': (key) => client.set(keys[key]!, values[key]!),
+    async 'get/batch'(from, to) {
+      const pipeline = client.pipeline();
+      for (let key = from; key < to; key += 1) pipeline.get(keys[key]!);
+      add(await pipeline.execute(), from);
+    },
+    async 'set/batch'(from, to) {
+      const pipeline = client.pipeline();
+      for (let key = from; key < to; key += 1) pipeline.set(keys[key]!, values[key]!);
+      assertDone(await pipeline.execute());
+    },
+    'mget/batch': async (from, to) => add(await client.mget(keys.slice(from, to)), from),
+    'mset/batch'(from, to) {
+      const entries: [string, string][] = [];
+      for (let key = from; key < to; key += 1) entries.push([keys[key]!, values[key]!]);
+      return client.mset(entries);
+    },
+  };
+  return requesterOf(work, requests, () => client.close());
 }
 
 /** A requester on a connection of a client to compare with. */
 export function jsRequester(work: KvShared, connection: JsKvConnection): Requester {
-  return { request: targetRequest(work, connection), close: () => connection.close() };
-}
-
-function targetRequest(
-  { planned: { cell }, keyspace: { keys, values }, reader }: KvShared,
-  connection: JsKvConnection,
-): Request {
-  switch (`${cell.workload}/${cell.lane}`) {
-    case 'get/call':
-      return async (index) => reader().addText(await connection.get(keys[index]!), index);
-    case 'set/call':
-      return async (index) => void (await connection.set(keys[index]!, values[index]!));
-    case 'get/batch':
-      return async (index) => {
-        const { from, to } = operationsOf(cell, index);
-        addTexts(reader(), await connection.getMany(keys.slice(from, to)), from);
-      };
-    case 'set/batch':
-      return async (index) => {
-        const { from, to } = operationsOf(cell, index);
-        await connection.setMany(keys.slice(from, to), values.slice(from, to));
-      };
-    case 'mget/batch':
-      return async (index) => {
-        const { from, to } = operationsOf(cell, index);
-        addTexts(reader(), await connection.mget(keys.slice(from, to)), from);
-      };
-    case 'mset/batch':
-      return async (index) => {
-        const { from, to } = operationsOf(cell, index);
-        await connection.mset(keys.slice(from, to), values.slice(from, to));
-      };
-    default:
-      throw unknown(cell);
-  }
+  const { keyspace, reader } = work;
+  const { keys, values } = keyspace;
+  const requests: Requests = {
+    'get/call': async (key) => reader().addText(await connection.get(keys[key]!), key),
+    'set/call': async (key) => connection.set(keys[key]!, values[key]!),
+    'get/batch': async (from, to) => addTexts(reader(), await connection.getMany(keys.slice(from, to)), from),
+    'set/batch': async (from, to) => connection.setMany(keys.slice(from, to), values.slice(from, to)),
+    'mget/batch': async (from, to) => addTexts(reader(), await connection.mget(keys.slice(from, to)), from),
+    'mset/batch': async (from, to) => connection.mset(keys.slice(from, to), values.slice(from, to)),
+  };
+  return requesterOf(work, requests, () => connection.close());
 }
 
 /** Hands values to `reader`. The first value belongs to the key `from`. */
 function addTexts(reader: KvReader, values: readonly (string | null)[], from: number): void {
   for (let at = 0; at < values.length; at += 1) reader.addText(values[at]!, from + at);
-}
-
-function unknown({ workload, lane }: PlannedRequests['cell']): Error {
-  return new Error(`the family kv has no requests for ${workload} on the lane ${lane}`);
 }

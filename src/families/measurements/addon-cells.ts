@@ -7,12 +7,11 @@ import { expectedOf } from './closed-forms.js';
 import type { LaneRun, LaneTask } from './lane.js';
 import { LaneWorkers } from './lane-workers.js';
 import { prepareLane } from './lanes.js';
-import { LoadedTables } from './loaded-tables.js';
+import { LoadedTables } from './table-cells.js';
 import { matrix, workloadEntry } from './matrix.js';
-import { type TableShares, loadTables, unloadTables } from './query-tables.js';
+import { type TableShares, loadTables, unloadTables, inNewTables, tableNames } from './query-tables.js';
 import { readBack } from './read-back.js';
 import { splitRows } from './rows.js';
-import { inNewTables, tableNames } from './tables.js';
 import { verifyReader, verifyTable } from './verify-lane.js';
 
 /** The tables that the queries of an engine read. */

@@ -1,6 +1,6 @@
 /**
- * Sums that are exact and fast. Numbers hold integers exactly only below 2^53, so the loops over rows add numbers for the length
- * of one block, and carry the block's sum into a `bigint`.
+ * Sums that are exact and fast. Numbers hold integers exactly only below 2^53, so the loops over rows add numbers for
+ * the length of one block, and carry the block's sum into a `bigint`.
  */
 import type { Checksum } from '../../records/record.js';
 
@@ -31,8 +31,8 @@ export function sumTexts(texts: readonly string[]): number {
 }
 
 /**
- * The rows that a loop may add as numbers before it carries: this many values below 2^42 sum to less than 2^53, and ids are below
- * 2^31.
+ * The rows that a loop may add as numbers before it carries: this many values below 2^42 sum to less than 2^53, and ids
+ * are below 2^31.
  */
 export const BLOCK_ROWS = 2048;
 
@@ -110,8 +110,8 @@ export class ColumnSums {
   }
 }
 
-// The sums of columns, with several accumulators, since each addition would otherwise wait for the previous one. The loops look alike
-// but stay separate, so that each is compiled for one kind of array.
+// The sums of columns, with several accumulators, since each addition would otherwise wait for the previous one. The
+// loops look alike but stay separate, so that each is compiled for one kind of array.
 
 /** The sum of 32-bit integers. It is exact while the absolute values sum to less than 2^53, as any 4 Mi values do. */
 export function sumInt32(values: Int32Array): number {

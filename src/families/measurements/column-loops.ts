@@ -1,6 +1,6 @@
 /**
- * The queries as tuned loops over typed arrays, the fastest form in pure JavaScript over a table in memory. They read each value
- * that the query returns exactly once, and sum it where they read it.
+ * The queries as tuned loops over typed arrays, the fastest form in pure JavaScript over a table in memory. They read
+ * each value that the query returns exactly once, and sum it where they read it.
  */
 import type { Checksum } from '../../records/record.js';
 import type { MeasurementColumns } from '../../clients/measurement-table.js';
@@ -49,8 +49,8 @@ function filterBatch(batch: MeasurementColumns, sensor: number, sums: Measuremen
 }
 
 /**
- * The checksum of one row per sensor: count, average, least and greatest value. Sensors are small integers, so they index
- * arrays.
+ * The checksum of one row per sensor: count, average, least and greatest value. Sensors are small integers, so they
+ * index arrays.
  */
 export function aggregate(batches: readonly MeasurementColumns[], sensors: number): Checksum {
   const counts = new Float64Array(sensors);

@@ -1,7 +1,7 @@
 /**
- * The `js` cells of in-memory tables in pure JavaScript. Timed for an insert: from the rows or columns that the caller keeps to a
- * finished table with its own copy of them. Timed for a query: from the table to the last value consumed. Not timed: making rows
- * and columns, loading the tables that are read, checking.
+ * The `js` cells of in-memory tables in pure JavaScript. Timed for an insert: from the rows or columns that the caller
+ * keeps to a finished table with its own copy of them. Timed for a query: from the table to the last value consumed.
+ * Not timed: making rows and columns, loading the tables that are read, checking.
  */
 import type { Checksum } from '../../records/record.js';
 import type {

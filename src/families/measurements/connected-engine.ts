@@ -6,8 +6,8 @@ import { type AddonEngine, type QueryTables, queryTablesOf } from './addon-cells
 import { defaultTransport, isBareUri, overTransport } from './engine-uris.js';
 
 /**
- * An engine of a run: a connection per transport, all to one database, whose tables are loaded once for all of them. A transport
- * is connected when its first cell is opened.
+ * An engine of a run: a connection per transport, all to one database, whose tables are loaded once for all of them. A
+ * transport is connected when its first cell is opened.
  */
 export class ConnectedEngine {
   readonly #uri: string;

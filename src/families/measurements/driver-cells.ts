@@ -1,6 +1,6 @@
 /**
- * The cells of an engine of the user's. Timed for an insert: from its begin to its end, without making the rows; for a query: from
- * its start until its last value is consumed.
+ * The cells of an engine of the user's. Timed for an insert: from its begin to its end, without making the rows; for a
+ * query: from its start until its last value is consumed.
  */
 import { BoundaryError, UNSUPPORTED } from '../../errors.js';
 import type { Cell, Checksum } from '../../records/record.js';
@@ -9,16 +9,14 @@ import type {
   TableDriver,
   TableDriverConnection,
   TableInserter,
-} from '../../clients/js-table-driver.js';
+} from '../../clients/measurement-table.js';
 import { loadUserClient, userClientVersion } from '../user-client.js';
 import { ColumnSums, type ColumnValues } from './checksum.js';
 import { DRIVER_LANES } from './driver-lanes.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumResult } from './object-sums.js';
-import type { CellOpener } from './cell-opener.js';
-import { FAMILY_NAME } from './plan.js';
-import { INPUT_ROWS, type RowRange, batchesOf, keptColumns, keptRows } from './rows.js';
 import {
+  type CellOpener,
   type Fill,
   INSERT_TABLE,
   type Reader,
@@ -27,6 +25,8 @@ import {
   UNTIMED,
   tablePlace,
 } from './table-cells.js';
+import { FAMILY_NAME } from './plan.js';
+import { INPUT_ROWS, type RowRange, batchesOf, keptColumns, keptRows } from './rows.js';
 
 /** The values summed at once, few enough for exact sums. */
 const PIECE_VALUES = 2 ** 20;

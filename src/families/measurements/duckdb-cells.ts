@@ -1,17 +1,24 @@
 /**
- * The `js` cells of DuckDB's clients from npm. An insert is one transaction: it adds all rows or none, as ours does, and is as fast as
- * without one or faster. Timed for an insert: from opening the appender to the commit, without making the input. Timed for a query: from
- * its start until its last value is consumed.
+ * The `js` cells of DuckDB's clients from npm. An insert is one transaction: it adds all rows or none, as ours does,
+ * and is as fast as without one or faster. Timed for an insert: from opening the appender to the commit, without making
+ * the input. Timed for a query: from its start until its last value is consumed.
  */
 import type { DuckDbClient, DuckDbColumn, DuckDbWriter } from '../../clients/duckdb-client.js';
 import type { Checksum } from '../../records/record.js';
-import type { CellOpener } from './cell-opener.js';
+import {
+  type CellOpener,
+  type Fill,
+  INSERT_TABLE,
+  type TableClient,
+  UNENDING,
+  UNTIMED,
+  tablePlace,
+} from './table-cells.js';
 import { ColumnSums, type ColumnValues, hasTexts, sumTexts } from './checksum.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumResult } from './object-sums.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
 import { ColumnBatch, type RowRange, batchesOf } from './rows.js';
-import { type Fill, INSERT_TABLE, type TableClient, UNENDING, UNTIMED, tablePlace } from './table-cells.js';
 
 /** The rows made at once for a client: so few that they are in the cache when they are added. */
 export const PIECE_ROWS = 4_096;

@@ -1,4 +1,4 @@
-import { DUCKDB_SETTINGS } from '../../clients/duckdb-settings.js';
+import { DUCKDB_SETTINGS } from '../../clients/duckdb-client.js';
 import { whyEngineNotBuilt } from '../../clients/references.js';
 import { findHyperd } from '../../host/hyperd.js';
 import { findSail } from '../../host/sail.js';
@@ -61,8 +61,8 @@ export function isBareUri(engine: string, uri: string): boolean {
 }
 
 /**
- * Whether an engine keeps its tables in a file that one process at a time can open. That is the file that a URI names or, for an
- * engine whose server each process starts for itself, the file of the run.
+ * Whether an engine keeps its tables in a file that one process at a time can open. That is the file that a URI names
+ * or, for an engine whose server each process starts for itself, the file of the run.
  */
 export function isOwnFile(engine: string, uri = `${engine}:`): boolean {
   if (isServer(uri) || matrix.engines[engine] === undefined) return false;

@@ -3,7 +3,7 @@ import { type Connection, connect, engineOf } from '../../library/engine/connect
 import { useHyperd } from '../../host/hyperd.js';
 import { SERVER_OPTIONS } from '../requests/options.js';
 import { openTarget, reachTarget, type TargetServer } from '../requests/target-server.js';
-import { ownDatabase } from '../sql/database.js';
+import { ownDatabase } from '../sql/server.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
 import { openNapiCell, queryTables } from './addon-cells.js';
 import { columnTables } from './column-table-cells.js';
@@ -14,12 +14,11 @@ import { PIECE_ROWS, duckDbPlace } from './duckdb-cells.js';
 import { matrix } from './matrix.js';
 import { MEASUREMENTS_OPTIONS, type MeasurementsValues } from './options.js';
 import { PEERS } from './peers.js';
-import type { CellOpener } from './cell-opener.js';
+import { type CellOpener, tablePlace } from './table-cells.js';
 import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.js';
 import { unloadTables } from './query-tables.js';
 import { RowBatch, bigintRows } from './rows.js';
 import { openRustPlace } from './rust-cells.js';
-import { tablePlace } from './table-cells.js';
 
 /** Bulk insert, scan, filter and aggregate of one table, on all sides. */
 export const measurementsFamily: Family<MeasurementsValues> = {
@@ -244,8 +243,8 @@ const RUST = 'rust';
 const MYSQL = 'mysql';
 
 /**
- * The clients of the `js` side, by their names in the matrix. Each may ask for the MySQL server and its engine. Each is imported
- * only if it is measured: the process of a cell starts faster, and has nothing else in it.
+ * The clients of the `js` side, by their names in the matrix. Each may ask for the MySQL server and its engine. Each is
+ * imported only if it is measured: the process of a cell starts faster, and has nothing else in it.
  */
 const CLIENTS: Readonly<Record<string, (mysql: MysqlServer) => Promise<CellOpener>>> = {
   'apache-arrow': async () => columnTablePlace((await import('../../clients/apache-arrow.js')).apacheArrow),

@@ -6,8 +6,8 @@ import { ColumnBatch, type RowRange, batchesOf, newColumns } from './rows.js';
 const { tableFromIPC, tableToIPC } = library;
 
 /**
- * Memory for the Arrow IPC stream of one piece of input. The stream is encoded once per number of rows. After that its columns are
- * filled in place. The bytes that `make` returns are valid until the next `make`.
+ * Memory for the Arrow IPC stream of one piece of input. The stream is encoded once per number of rows. After that its
+ * columns are filled in place. The bytes that `make` returns are valid until the next `make`.
  */
 export class InputStream {
   #rows = 0;

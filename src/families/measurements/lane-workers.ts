@@ -2,8 +2,7 @@ import { builtModule } from '../../built-module.js';
 import type { Connection } from '../../library/engine/connection.js';
 import { createWorkers, type WorkerPool } from '../../library/workers/worker-pool.js';
 import type { Checksum } from '../../records/record.js';
-import { sharedNow } from '../shared-now.js';
-import { threadTimes, workingThreads } from '../working-threads.js';
+import { sharedNow, threadTimes, workingThreads } from '../working-threads.js';
 import type { CodecWork, NativeTiming } from '../workload.js';
 import type { LaneTask } from './lane.js';
 import type { LaneResult } from './worker.js';
@@ -16,8 +15,8 @@ const MS_PER_SECOND = 1000;
 /** The result of one execution by all workers. */
 export interface WorkersResult {
   /**
-   * The time from the common start until the last worker's end, without each worker's pauses. The CPU time is of the whole process,
-   * without the time of the workers' threads in their pauses.
+   * The time from the common start until the last worker's end, without each worker's pauses. The CPU time is of the
+   * whole process, without the time of the workers' threads in their pauses.
    */
   readonly timing: NativeTiming;
   /** The checksum of each worker's rows, for a lane out. */

@@ -21,8 +21,8 @@ export interface LaneTask {
 }
 
 /**
- * A lane that is ready to run, with its input memory allocated. Each call is one execution. It leaves the clock stopped, unless it
- * throws. A lane out returns the checksum of the rows it read.
+ * A lane that is ready to run, with its input memory allocated. Each call is one execution. It leaves the clock
+ * stopped, unless it throws. A lane out returns the checksum of the rows it read.
  */
 export type LaneRun = (clock: LaneClock, signal: AbortSignal) => Promise<Checksum | undefined>;
 

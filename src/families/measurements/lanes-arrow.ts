@@ -19,9 +19,9 @@ import { ColumnBatch, INPUT_ROWS, batchesOf, newColumns } from './rows.js';
 const { tableFromIPC } = library;
 
 /**
- * Inserts by `ArrowInserter.insert` with one Arrow IPC stream per piece of input, of batches of 64 Ki rows. The streams are
- * inserted from reused memory. To time the encoding, all pieces are encoded after the insert, so that no garbage of it is collected
- * while the insert is timed.
+ * Inserts by `ArrowInserter.insert` with one Arrow IPC stream per piece of input, of batches of 64 Ki rows. The streams
+ * are inserted from reused memory. To time the encoding, all pieces are encoded after the insert, so that no garbage of
+ * it is collected while the insert is timed.
  */
 export const arrowIn: Lane = (connection, { table, range }) => {
   const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));

@@ -1,12 +1,12 @@
 /**
- * The lanes in, from Node through the addon. Timed, as on the `rust` side: opening the inserter, the lane's own work on each piece
- * of input, and `execute` until the rows are published. Also timed: waiting at the end of each piece until the engine has taken it,
- * so that nothing is stored while the clock is paused. Not timed: making the table and each piece of input. Encoding the input is
- * timed separately.
+ * The lanes in, from Node through the addon. Timed, as on the `rust` side: opening the inserter, the lane's own work on
+ * each piece of input, and `execute` until the rows are published. Also timed: waiting at the end of each piece until
+ * the engine has taken it, so that nothing is stored while the clock is paused. Not timed: making the table and each
+ * piece of input. Encoding the input is timed separately.
  *
- * Memory, as on the `rust` side: each piece of input is made in the memory of the previous piece, which the lane keeps from one
- * execution to the next. The addon copies it into recycled memory of its own. Threads: JavaScript's, and the inserter's, which
- * gives the batches to an engine that does not take them at once.
+ * Memory, as on the `rust` side: each piece of input is made in the memory of the previous piece, which the lane keeps
+ * from one execution to the next. The addon copies it into recycled memory of its own. Threads: JavaScript's, and the
+ * inserter's, which gives the batches to an engine that does not take them at once.
  */
 import { NaiveRowInserter } from '../../library/engine/naive.js';
 import { RowInserter } from '../../library/engine/row-inserter.js';
@@ -42,8 +42,8 @@ export const stagedRow: Lane = (connection, { table, range }) => {
 };
 
 /**
- * Inserts by `RowInserter.writer()`, whose setters are given the values of each row. The values are there as one array per column,
- * since a caller of setters needs no array or object for a row. Timestamps are numbers.
+ * Inserts by `RowInserter.writer()`, whose setters are given the values of each row. The values are there as one array
+ * per column, since a caller of setters needs no array or object for a row. Timestamps are numbers.
  */
 export const rowWriter: Lane = (connection, { table, range }) => {
   const rows = Math.min(INPUT_ROWS, range.rows);

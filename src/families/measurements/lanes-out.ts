@@ -1,14 +1,14 @@
 /**
- * The lanes out, from Node through the addon. Timed, as on the `rust` side: from the start of the query until its last value is
- * consumed. Every lane reads every value of every row. Decoding of IPC bytes is timed separately.
+ * The lanes out, from Node through the addon. Timed, as on the `rust` side: from the start of the query until its last
+ * value is consumed. Every lane reads every value of every row. Decoding of IPC bytes is timed separately.
  *
- * Memory, as on the `rust` side: batches and IPC bytes come in recycled memory of the addon. Rows that a lane keeps are put into
- * fresh memory, in V8's heap as in Rust's. Threads: JavaScript's, and the thread of the query, which runs ahead of it, as in the
- * flavor `async` of Rust's lanes. With several workers the lane `columnar` has no such thread.
+ * Memory, as on the `rust` side: batches and IPC bytes come in recycled memory of the addon. Rows that a lane keeps are
+ * put into fresh memory, in V8's heap as in Rust's. Threads: JavaScript's, and the thread of the query, which runs
+ * ahead of it, as in the flavor `async` of Rust's lanes. With several workers the lane `columnar` has no such thread.
  *
- * The loops over rows look alike but stay separate, one for each kind of rows: a shared loop would be compiled for all of them. Lanes
- * with the same kind of rows share one, since a process measures one lane. A `bigint` is added as such: it is exact, and as fast as converting it to a
- * number, while most of a row's time goes into making its object.
+ * The loops over rows look alike but stay separate, one for each kind of rows: a shared loop would be compiled for all
+ * of them. Lanes with the same kind of rows share one, since a process measures one lane. A `bigint` is added as such:
+ * it is exact, and as fast as converting it to a number, while most of a row's time goes into making its object.
  */
 import type { Checksum } from '../../records/record.js';
 import { executeQueryNaive } from '../../library/engine/naive.js';
@@ -120,8 +120,8 @@ export const chunks: Lane = (connection, { workload, table }) => {
     const sums = new MeasurementSums();
     clock.start();
     for await (const rows of connection.executeQueryStream(sql, { signal }).chunks()) {
-      // Summed inline: the registers of a suspended function keep the arguments of its last call alive. The collector that runs
-      // before the next chunk would copy this chunk's rows.
+      // Summed inline: the registers of a suspended function keep the arguments of its last call alive. The collector
+      // that runs before the next chunk would copy this chunk's rows.
       let count = 0;
       let id = 0;
       let sensorId = 0;
@@ -178,8 +178,8 @@ function textCursor(connection: Connection, sql: string, columns: readonly strin
 }
 
 /**
- * Reads by `for await (const chunk of executeQueryColumnar(...))`: each column's typed array, or its texts as an array, then the
- * chunk is released.
+ * Reads by `for await (const chunk of executeQueryColumnar(...))`: each column's typed array, or its texts as an array,
+ * then the chunk is released.
  */
 export const columnar: Lane = (connection, { workload, table, readAhead, batchRows }) => {
   const sql = queryOf(workload, table);

@@ -22,8 +22,8 @@ export interface EngineEntry {
   /** Whether a run starts one private server for all of its processes. */
   readonly shared?: boolean;
   /**
-   * The transports to its server, each a dimension of its cells; absent if there is none to choose. A transport with a limit
-   * takes no rows, and `limit` says so.
+   * The transports to its server, each a dimension of its cells; absent if there is none to choose. A transport with a
+   * limit takes no rows, and `limit` says so.
    */
   readonly transports?: Readonly<Record<string, { readonly limit?: string }>>;
   /** Whether quick runs measure it. */

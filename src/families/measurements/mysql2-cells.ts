@@ -12,11 +12,10 @@ import { expectedOf } from './closed-forms.js';
 import type { ConnectedEngine } from './connected-engine.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumResult } from './object-sums.js';
-import type { CellOpener } from './cell-opener.js';
+import { type CellOpener, readerCell } from './table-cells.js';
 import { readBack } from './read-back.js';
 import { BATCH_ROWS, batchesOf, RowBatch, type RowRange } from './rows.js';
-import { readerCell } from './table-cells.js';
-import { inNewTables } from './tables.js';
+import { inNewTables } from './query-tables.js';
 import { verifyTable } from './verify-lane.js';
 
 /** The table of all inserts of this client. */

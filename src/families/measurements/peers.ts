@@ -4,8 +4,7 @@ import { whyUnusable } from '../../clients/optional-package.js';
 import { findHyperd } from '../../host/hyperd.js';
 import { DatabaseFolder } from './connected-engine.js';
 import { isServer } from './engine-uris.js';
-import type { CellOpener } from './cell-opener.js';
-import { tablePlace } from './table-cells.js';
+import { type CellOpener, tablePlace } from './table-cells.js';
 
 interface Peer {
   /** The npm package, or the module of Node, that must be installed. */

@@ -115,10 +115,10 @@ function plannedCell(lane: DriverLane, dimensions: Dimensions, skip: string | un
 }
 
 /**
- * The runs that a cell is in. Usual runs answer for one engine, by one worker.
- * Other engines, bare memory and tables in JavaScript would take most of the time. Usual runs have both flavors of a lane in Rust:
- * the lane decides which flavor is faster, and Node's lanes are compared with the best. Quick runs have the first flavor alone,
- * since the second would take as long again.
+ * The runs that a cell is in. Usual runs answer for one engine, by one worker. Other engines, bare memory and tables in
+ * JavaScript would take most of the time. Usual runs have both flavors of a lane in Rust: the lane decides which flavor
+ * is faster, and Node's lanes are compared with the best. Quick runs have the first flavor alone, since the second
+ * would take as long again.
  */
 function askedOf(
   { side, engine, flavors, runs }: EngineLane,
@@ -139,8 +139,8 @@ function askedOf(
 }
 
 /**
- * The rows of a cell's tables. A slow lane is limited in rows that cross, not in rows that the engine filters or groups. So a query
- * of ten rows over the whole table is compared with the other lanes over the whole table.
+ * The rows of a cell's tables. A slow lane is limited in rows that cross, not in rows that the engine filters or
+ * groups. So a query of ten rows over the whole table is compared with the other lanes over the whole table.
  */
 function tableRowsOf({ maxRows }: EngineLane, { workload, rows }: Pick<Dimensions, 'workload' | 'rows'>): number {
   const crossing = expectedOf(workload, splitRows(rows, 1)).rows;
@@ -154,8 +154,8 @@ function skipReason(workload: string, engine: string): string | undefined {
 }
 
 /**
- * The group of the sides, lanes and transports of one workload on one engine. Tables in pure JavaScript are compared with bare
- * batches in memory, so they share the group of the engine without SQL.
+ * The group of the sides, lanes and transports of one workload on one engine. Tables in pure JavaScript are compared
+ * with bare batches in memory, so they share the group of the engine without SQL.
  */
 function groupOf(workload: string, engine: string): string {
   return `${workload}|${engine in matrix.engines ? engine : bareEngine()}`;

@@ -1,8 +1,8 @@
 /**
  * The exact check of the rows that a cell read or stored, beside its samples and untimed.
  *
- * A sample returns sums by column, which stay right if two rows exchange a value, or if one row comes twice instead of another with
- * the same sums. This check sees both: each value must be its row's own, and each row must come once.
+ * A sample returns sums by column, which stay right if two rows exchange a value, or if one row comes twice instead of
+ * another with the same sums. This check sees both: each value must be its row's own, and each row must come once.
  */
 import { checksumMismatch } from '../../errors.js';
 import { type TextRow, hasTexts } from './checksum.js';

@@ -3,8 +3,8 @@
  *
  * Row `i` is `id = i, sensor_id = i % 10, value = i * 0.1, timestamp = 1_700_000_000_000 + i * 1000`.
  *
- * Making rows is never timed. To keep memory bounded for any number of rows, rows are made batch by batch in reused memory. One
- * execution of a cell leaves that memory to the next, on all sides.
+ * Making rows is never timed. To keep memory bounded for any number of rows, rows are made batch by batch in reused
+ * memory. One execution of a cell leaves that memory to the next, on all sides.
  */
 import type { MeasurementColumns, MeasurementRow } from '../../clients/measurement-table.js';
 import { matrix } from './matrix.js';

@@ -3,7 +3,7 @@ import type { RowCell } from '../../records/record.js';
 import { openNative } from '../native-program.js';
 import type { OpenCell } from '../workload.js';
 import { INSERT_TABLE, queryTables } from './addon-cells.js';
-import type { CellOpener } from './cell-opener.js';
+import type { CellOpener } from './table-cells.js';
 import { expectedOf } from './closed-forms.js';
 import { DatabaseFolder } from './connected-engine.js';
 import { defaultTransport, overTransport } from './engine-uris.js';

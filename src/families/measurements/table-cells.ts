@@ -1,14 +1,12 @@
 /**
- * The frame of the `js` cells of clients that have tables of their own: what is timed, what is checked, and when tables come and go.
- * A client says how it makes a table, fills one and reads one.
+ * The frame of the `js` cells of clients that have tables of their own: what is timed, what is checked, and when tables
+ * come and go. A client says how it makes a table, fills one and reads one.
  */
 import type { Cell, Checksum, RowCell } from '../../records/record.js';
 import type { OpenCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
 import type { LaneClock } from './lane.js';
-import { type Lease, LoadedTables } from './loaded-tables.js';
 import { matrix, workloadEntry } from './matrix.js';
-import type { CellOpener } from './cell-opener.js';
 import { type RowCheck, rowCheckOf } from './row-check.js';
 
 /** The name of the table of all inserts. */
@@ -114,4 +112,63 @@ async function checkRows(reader: Reader, { workload, rows }: RowCell): Promise<v
   const check = rowCheckOf(reader.checked ?? workload, { start: 0, rows });
   await reader.check(check);
   check.finish();
+}
+
+/** The place where cells run: an engine of the addon, or a JavaScript client. It is opened with the first of its cells. */
+export interface CellOpener {
+  /** The versions of the place's software. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Opens a cell, whose `rows` are the rows of its tables. `client` is the client of the cell, if it has one. */
+  openCell(cell: RowCell, client?: string): Promise<OpenCell>;
+  close(): Promise<void>;
+}
+
+/** A table, or its name, held until `release`. */
+export interface Lease<Table> {
+  readonly table: Table;
+  release(): Promise<void>;
+}
+
+/** Loads and unloads the tables of one place. Equal keys name the same rows. */
+export interface TableLoader<Key, Table> {
+  load(key: Key): Promise<Table>;
+  unload(key: Key, table: Table): Promise<void>;
+}
+
+/** The tables that queries read, each loaded by the first cell that needs it, and unloaded when the last one that holds it is closed. */
+export class LoadedTables<Key extends object, Table> {
+  readonly #loader: TableLoader<Key, Table>;
+  readonly #entries = new Map<string, Entry<Table>>();
+
+  constructor(loader: TableLoader<Key, Table>) {
+    this.#loader = loader;
+  }
+
+  /** The table of a key, which is loaded if it is not there. */
+  async acquire(key: Key): Promise<Lease<Table>> {
+    const name = JSON.stringify(key);
+    const entry = this.#entries.get(name) ?? { table: this.#loader.load(key), holders: 0 };
+    this.#entries.set(name, entry);
+    entry.holders += 1;
+    try {
+      const table = await entry.table;
+      return { table, release: () => this.#release(name, key, table) };
+    } catch (error) {
+      this.#entries.delete(name);
+      throw error;
+    }
+  }
+
+  async #release(name: string, key: Key, table: Table): Promise<void> {
+    const entry = this.#entries.get(name)!;
+    entry.holders -= 1;
+    if (entry.holders > 0) return;
+    this.#entries.delete(name);
+    await this.#loader.unload(key, table);
+  }
+}
+
+interface Entry<Table> {
+  readonly table: Promise<Table>;
+  holders: number;
 }

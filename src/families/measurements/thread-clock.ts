@@ -1,5 +1,5 @@
 import { addon } from '../../addon.js';
-import { sharedNow } from '../shared-now.js';
+import { sharedNow } from '../working-threads.js';
 import type { CodecWork } from '../workload.js';
 import type { LaneClock } from './lane.js';
 

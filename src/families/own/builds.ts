@@ -5,8 +5,8 @@ import type { AddonBuild, Family, PlannedCell } from '../workload.js';
 export const BUILDS = ['old', 'new'] as const;
 
 /**
- * The workload with two cells for each way: one whose process loads the old build of an addon, and its rival with the new one. Ways
- * that use no addon are there as well: their differences show the machine, and not the builds.
+ * The workload with two cells for each way: one whose process loads the old build of an addon, and its rival with the
+ * new one. Ways that use no addon are there as well: their differences show the machine, and not the builds.
  */
 export function ofBuilds(
   family: Family,

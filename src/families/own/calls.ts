@@ -4,8 +4,8 @@
 const kept: { results: unknown[] } = { results: [] };
 
 /**
- * Calls a function `repeats` times, and returns its last result. The room for results is made of the first: V8 makes an object of each
- * fraction that it stores among any values, and none among numbers alone.
+ * Calls a function `repeats` times, and returns its last result. The room for results is made of the first: V8 makes an
+ * object of each fraction that it stores among any values, and none among numbers alone.
  */
 export function called<Input>(run: (input: Input) => unknown, input: Input, repeats: number): unknown {
   const first = run(input);

@@ -77,8 +77,8 @@ export function requireUnchanged(way: string, input: unknown, copy: unknown): vo
 }
 
 /**
- * Reads all of a result: each item of an iterable, and each property of another object. Throws `BB_INVALID_ARGUMENT` if there is
- * nothing that can be read.
+ * Reads all of a result: each item of an iterable, and each property of another object. Throws `BB_INVALID_ARGUMENT` if
+ * there is nothing that can be read.
  */
 export function readInFull(value: unknown, depth = 0): number {
   if (typeof value === 'number') return value;

@@ -17,15 +17,15 @@ export interface Program {
 /** How a program gets its input. */
 export interface ProgramOptions<Input> {
   /**
-   * Makes the bytes of the input: a typed array, for example, or a stream of Arrow IPC. The program then gets these instead of
-   * JSON, which takes long for millions of values. It is called once in each process, untimed.
+   * Makes the bytes of the input: a typed array, for example, or a stream of Arrow IPC. The program then gets these
+   * instead of JSON, which takes long for millions of values. It is called once in each process, untimed.
    */
   readonly bytes?: (input: Input) => ArrayBufferView;
 }
 
 /**
- * A program that does the work of a way, such as one in Rust with the crate `boundary-bench`. It gets the input before the first sample,
- * repeats the work as often as it is asked to, and times it.
+ * A program that does the work of a way, such as one in Rust with the crate `boundary-bench`. It gets the input before
+ * the first sample, repeats the work as often as it is asked to, and times it.
  *
  * `path` is the path of the program, relative to the current directory. The input goes to it as JSON, or as the bytes that
  * `options.bytes` makes.

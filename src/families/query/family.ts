@@ -1,6 +1,6 @@
 /**
- * A query of the user's own over the user's own database, for `run --sql`: Rust alone, the addon, and other clients from npm read all of
- * its result. It is a workload as users write them, whose ways are written here.
+ * A query of the user's own over the user's own database, for `run --sql`: Rust alone, the addon, and other clients
+ * from npm read all of its result. It is a workload as users write them, whose ways are written here.
  */
 import { nativeFile, whyMissing } from '../../binaries.js';
 import { whyUnusable } from '../../clients/optional-package.js';

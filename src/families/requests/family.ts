@@ -5,10 +5,9 @@ import { whyUnusable } from '../../clients/optional-package.js';
 import { whyNotBuilt } from '../../clients/references.js';
 import type { OptionTable } from '../option.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, SharedServer } from '../workload.js';
-import { crateVersions } from './crates.js';
+import { crateVersions } from './clients.js';
 import { type PlannedRequests, type RequestLane, type RequestMatrix, planRequests } from './grid.js';
-import { removeLeft } from './leftovers.js';
-import { openNativeRequests } from './native-cell.js';
+import { removeLeft, openNativeRequests } from './native-cell.js';
 import { PROCESS_OPTIONS, REQUEST_OPTIONS, type RequestValues, SERVER_OPTIONS } from './options.js';
 import type { PartTask } from './parts/part.js';
 import { openOnProcesses, openOnThreads } from './parts/parted-cell.js';
@@ -59,8 +58,8 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   /** The options of the Rust side, beside the cell. */
   nativeOptions?(planned: P, server: TargetServer): Readonly<Record<string, unknown>>;
   /**
-   * Opens a cell of the sides `napi` and `js`. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` if the server can't serve
-   * it: the cell is then skipped with its message.
+   * Opens a cell of the sides `napi` and `js`. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` if the server
+   * can't serve it: the cell is then skipped with its message.
    */
   openCell(planned: P, server: TargetServer): Promise<OpenCell>;
   /** The versions of the clients that these cells use. */

@@ -33,8 +33,8 @@ export interface LoadOutcome {
   /** The latencies of all requests that succeeded, in an open loop from the intended send time. */
   readonly latency: LatencyHistogram;
   /**
-   * For an open loop: the delays of requests caused by this process, not by a pending response. Each is the delay until the process
-   * noticed that a request was due, plus the delay until it then sent it.
+   * For an open loop: the delays of requests caused by this process, not by a pending response. Each is the delay until
+   * the process noticed that a request was due, plus the delay until it then sent it.
    */
   readonly behind?: LatencyHistogram;
   /** For an open loop: the seconds in which the event loop turned without work until a request was due. They are CPU time. */
@@ -188,8 +188,8 @@ class Schedule {
   }
 
   /**
-   * Waits until a request is due, and returns the time at which it was due, also if the load is stopped. `ready` is the time since
-   * which its requester has been ready.
+   * Waits until a request is due, and returns the time at which it was due, also if the load is stopped. `ready` is the
+   * time since which its requester has been ready.
    */
   async turn(index: number, ready: number): Promise<number> {
     if (index >= this.#due) await new Promise<void>((resume) => this.#waiting.set(index, resume));

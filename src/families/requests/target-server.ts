@@ -75,8 +75,8 @@ export function enginesWithKey(kind: ServerKind, { engines, apiKeys }: FamilyOpt
 }
 
 /**
- * The URL of a server with its API key as the password, so that it is hidden wherever URLs are shown. Clients send the key in a
- * header instead.
+ * The URL of a server with its API key as the password, so that it is hidden wherever URLs are shown. Clients send the
+ * key in a header instead.
  */
 export function withApiKey(url: string, key: string | undefined): string {
   if (key === undefined || key === '') return url;
@@ -98,8 +98,8 @@ export function serverProgram(kind: ServerKind): string {
 }
 
 /**
- * Connects to the user's server, or starts a private one with `serverOptions`, as its program takes them. `shared`: another
- * process has reached or started it. Throws the error of the server or of its start.
+ * Connects to the user's server, or starts a private one with `serverOptions`, as its program takes them. `shared`:
+ * another process has reached or started it. Throws the error of the server or of its start.
  */
 export async function openTarget(
   kind: ServerKind,
@@ -143,8 +143,8 @@ export function liveUrl(url: string): string {
 }
 
 /**
- * Asks the user's server for its version. If another server of the same cluster answers instead, later cells use that one. Throws the
- * error of the server's URL, of connecting and of logging in.
+ * Asks the user's server for its version. If another server of the same cluster answers instead, later cells use that
+ * one. Throws the error of the server's URL, of connecting and of logging in.
  */
 export async function reachTarget(kind: ServerKind, url: string): Promise<void> {
   const known = clusters.get(url);

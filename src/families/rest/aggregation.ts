@@ -1,6 +1,6 @@
 /**
- * TPC-H's first query over `lineitem`: the rows are pulled by a scan and aggregated here, or RonSQL aggregates on the server.
- * The expected result comes from the formulas by which the reference server generates its rows, as in
+ * TPC-H's first query over `lineitem`: the rows are pulled by a scan and aggregated here, or RonSQL aggregates on the
+ * server. The expected result comes from the formulas by which the reference server generates its rows, as in
  * `native/fixtures/server/src/lineitem.rs` and `native/suite/src/rest/aggregation.rs`.
  */
 import type { Checksum } from '../../records/record.js';

@@ -1,6 +1,6 @@
 /**
- * The tables of RonDB's benchmarks as `bench/matrix.json` describes them, the requests that read them, and the sums of their
- * values, as `native/suite/src/rest/data.rs` has them.
+ * The tables of RonDB's benchmarks as `bench/matrix.json` describes them, the requests that read them, and the sums of
+ * their values, as `native/suite/src/rest/data.rs` has them.
  */
 import type { JsonValues } from '../../library/codecs/json-paths.js';
 import type { Checksum } from '../../records/record.js';
@@ -155,8 +155,8 @@ export class RestSums {
   #bytes = 0;
 
   /**
-   * Adds the answer to an operation, whose columns are in the order in which they were asked for. Neither the id of another one nor a
-   * value of another row or column is added.
+   * Adds the answer to an operation, whose columns are in the order in which they were asked for. Neither the id of
+   * another one nor a value of another row or column is added.
    */
   addRow({ operationId, data }: RestRow, input: RestInput, operation: number): void {
     const expected = input.valuesOf(operation);

@@ -12,10 +12,8 @@ import { valuesOf } from '../option.js';
 import type { FamilyOptions, OpenCell } from '../workload.js';
 import { AggregationSums, COUNT_BODY, SQL_PATH, countOf, expectedAggregation } from './aggregation.js';
 import { openAggregator } from './aggregator.js';
-import { REST_CLIENTS } from './clients.js';
-import { BATCH_PATH, REST_MATRIX, type RestBatch, RestInput, type RestRow, RestSums } from './data.js';
-import { REST_OPTIONS, type RestValues } from './options.js';
 import {
+  REST_CLIENTS,
   HTTP2,
   type RestAddress,
   type RestShared,
@@ -26,6 +24,8 @@ import {
   parsed,
   textOf,
 } from './requesters.js';
+import { BATCH_PATH, REST_MATRIX, type RestBatch, RestInput, type RestRow, RestSums } from './data.js';
+import { REST_OPTIONS, type RestValues } from './options.js';
 
 /** The time-out of probing the server in milliseconds. */
 const PROBE_TIMEOUT_MS = 10_000;

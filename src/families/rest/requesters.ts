@@ -7,8 +7,9 @@ import type { HttpResponse } from '../../library/http/http-responses.js';
 import { JsonPaths } from '../../library/codecs/json-paths.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
-import { REST_CLIENTS } from './clients.js';
 import { BATCH_PATH, REST_MATRIX, type RestBatch, type RestInput, type RestRow, type RestSums } from './data.js';
+import type { JsHttpClient } from '../../clients/js-http-client.js';
+import { JsClients } from '../requests/clients.js';
 
 /** The address of a server, with the headers of its requests. */
 export interface RestAddress {
@@ -220,3 +221,8 @@ export function checkStatus(status: number, text: string): void {
   }
   throw new BoundaryError('BB_ENGINE', `rest: the server answered ${status} ${said}`);
 }
+
+/** The clients of the side `js`, and the user's own. */
+export const REST_CLIENTS = new JsClients<JsHttpClient>('rest', {
+  undici: { packageName: 'undici', load: async () => (await import('../../clients/undici.js')).undici },
+});

@@ -47,8 +47,8 @@ function groups(count: number, number: (group: number) => number): string {
 export const TEXT_LENGTH = textOf(1, 0).length;
 
 /**
- * The sums of values read or stored: the number of rows, the sums of their numbers, and the bytes of their texts, which are all
- * ASCII. Also the number of affected rows that writers were told.
+ * The sums of values read or stored: the number of rows, the sums of their numbers, and the bytes of their texts, which
+ * are all ASCII. Also the number of affected rows that writers were told.
  */
 export class SqlSums {
   rows = 0;

@@ -5,11 +5,10 @@ import { openRequestCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import type { OpenCell } from '../workload.js';
 import { checkAnswer } from './answer-check.js';
-import { SQL_CLIENTS } from './clients.js';
+import { SQL_CLIENTS, openNapiRequester, requester, type SqlRequester, type SqlShared } from './requesters.js';
 import { SqlSums } from './data.js';
 import { SQL_MATRIX } from './matrix.js';
 import { SqlPlan } from './plan.js';
-import { openNapiRequester, requester, type SqlRequester, type SqlShared } from './requesters.js';
 import { openSqlServer, reachSqlServer, type SqlServer, whyUnserved } from './server.js';
 import { SqlTable } from './table.js';
 

@@ -68,8 +68,8 @@ export class SqlTable {
   }
 
   /**
-   * Checks each row of the table before a cell works on it. Refills the table if its rows differ, as the rows of an earlier table
-   * may.
+   * Checks each row of the table before a cell works on it. Refills the table if its rows differ, as the rows of an
+   * earlier table may.
    */
   async #checkStart(): Promise<void> {
     try {

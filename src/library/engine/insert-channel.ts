@@ -1,7 +1,6 @@
 import type { RawInserter } from '../../addon.js';
 import { BoundaryError, explained, toBoundaryError } from '../../errors.js';
-import type { Connection } from './connection.js';
-import { engineOf, handlesOf } from './connection.js';
+import { type Connection, engineOf, handlesOf } from './connection.js';
 import type { OpenHandle } from '../crossing/open-handles.js';
 import { type TableDefinition, toTableSpec } from './table-definition.js';
 

@@ -40,7 +40,8 @@ function addonTitle(answers: readonly WorkloadAnswer[]): string {
 }
 
 const NOTE =
-  'The best way of each side, as its rate. ★ marks the fastest side, or both if they are equivalent. A line at the end of a bar is the 95% interval relative to the best from Node.';
+  'The best way of each side, as its rate. ★ marks the fastest side, or both if they are equivalent. A line at ' +
+  'the end of a bar is the 95% interval relative to the best from Node.';
 
 function rowOf(answer: WorkloadAnswer, shown: ReturnType<typeof answerSides>, hasBoth: boolean): Markup {
   const most = Math.max(...Object.values(answer.best).map(rateOf));
@@ -51,7 +52,9 @@ function rowOf(answer: WorkloadAnswer, shown: ReturnType<typeof answerSides>, ha
     const bar = barOf(rateOf(record) / most, intervalOf(answer, side, most), SIDE_STYLES[side].color);
     return markup`<td class="number" data-of="${title}" title="${record.variant}">${text}${bar}</td>`;
   });
-  return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}${verdictCell(RUST_AND_NODE, answer.rust?.comparison)}${hasBoth ? verdictCell(addonTitle([answer]), answer.addon?.judged) : undefined}</tr>
+  const rust = verdictCell(RUST_AND_NODE, answer.rust?.comparison);
+  const addon = hasBoth ? verdictCell(addonTitle([answer]), answer.addon?.judged) : undefined;
+  return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}${rust}${addon}</tr>
 `;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Observable Plot over a document without a browser. Both are loaded when a report is made, not before, so that neither a run nor a
- * user of the library waits for them.
+ * Observable Plot over a document without a browser. Both are loaded when a report is made, not before, so that neither
+ * a run nor a user of the library waits for them.
  */
 import type * as Plot from '@observablehq/plot';
 import { Markup } from './markup.js';

@@ -3,8 +3,7 @@ import { groupBy } from '../../compare/cell-groups.js';
 import type { CellComparison, RunComparison } from '../../compare/compare-runs.js';
 import type { Run } from '../../records/record.js';
 import { comparisonDocument, conclusionOf } from '../compare-report.js';
-import { formatFactorInterval, formatRateOf } from '../format.js';
-import { atRatio } from '../rates.js';
+import { formatFactorInterval, formatRateOf, atRatio } from '../format.js';
 import { hostLines } from '../host-block.js';
 import { blocksMarkup } from './blocks.js';
 import { type Canvas, loadCanvas } from './canvas.js';
@@ -42,7 +41,9 @@ function placeFigure(canvas: Canvas, cells: readonly CellComparison[]): Figure {
     name: name(after),
     side: after.side,
     marks: marksBeside(before, after) + (regressed ? ' ▼' : ''),
-    title: `${after.id}\n${formatRateOf(before)} before, ${formatRateOf(atRatio(after, judged.ratio, before))} after: ${formatFactorInterval(judged)}\n${regressed ? 'regression' : judged.verdict}`,
+    title:
+      `${after.id}\n${formatRateOf(before)} before, ${formatRateOf(atRatio(after, judged.ratio, before))} after: ` +
+      `${formatFactorInterval(judged)}\n${regressed ? 'regression' : judged.verdict}`,
   }));
   const picture = ratioPlot(canvas, {
     label: `${title}: the rate after over the rate before`,

@@ -77,8 +77,8 @@ export interface ComparedContest extends Contest {
 }
 
 /**
- * A contest with its reference: Rust's best as the run has chosen it, or else the fastest of Rust. If no Rust did the work, it is
- * the cell elsewhere that the run compares the cells with, or else the fastest cell.
+ * A contest with its reference: Rust's best as the run has chosen it, or else the fastest of Rust. If no Rust did the
+ * work, it is the cell elsewhere that the run compares the cells with, or else the fastest cell.
  */
 export function comparedContest(
   run: Run,

@@ -1,8 +1,7 @@
 /** The page of `boundary-bench history`: many runs of one machine over time. */
 import { groupBy } from '../../compare/cell-groups.js';
 import type { CellHistory, RunHistory } from '../../compare/history.js';
-import { formatFactorInterval, formatRateOf } from '../format.js';
-import { atRatio } from '../rates.js';
+import { formatFactorInterval, formatRateOf, atRatio } from '../format.js';
 import { commitOf, historyDocument, startText } from '../history-report.js';
 import { blocksMarkup } from './blocks.js';
 import { type Canvas, loadCanvas } from './canvas.js';

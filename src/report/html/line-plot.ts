@@ -1,9 +1,8 @@
 /** Lines over a size, a load or a row of runs: one a series, named at its end. */
 import type { Canvas } from './canvas.js';
-import { axisX, axisY } from './frame.js';
+import { axisX, axisY, logDomain, logTicks } from './frame.js';
 import type { Markup } from './markup.js';
 import { sumOf } from '../../stats/sum.js';
-import { logDomain, logTicks } from './ticks.js';
 
 export interface LinePoint {
   readonly x: number;

@@ -1,17 +1,15 @@
 /** The figures of the cost model: its predictions next to the measurements, and which way is the cheapest by size. */
 import { groupBy } from '../../compare/cell-groups.js';
 import { forecastOf, scaled } from '../../model/forecast.js';
-import { loadOfBytes, loadOfText } from '../../model/load.js';
+import { loadOfBytes, loadOfText, predictCall } from '../../model/predict.js';
 import { type Load, sizePieceOf } from '../../model/pieces.js';
-import { predictCall } from '../../model/predict.js';
 import type { CostModel, Crossing, MechanismCosts, RunRecord } from '../../records/record.js';
 import { formatDuration, formatRows } from '../format.js';
 import { type LinePoint, type Series, linePlot } from './line-plot.js';
 import type { Canvas } from './canvas.js';
-import { axisX, axisY } from './frame.js';
+import { axisX, axisY, logDomain, logTicks } from './frame.js';
 import type { Figure } from './page.js';
 import { SIDE_STYLES } from './side-style.js';
-import { logDomain, logTicks } from './ticks.js';
 
 const HEIGHT = 320;
 
@@ -35,8 +33,8 @@ export function modelFigures(canvas: Canvas, model: CostModel, records: readonly
 const STEPS = 6;
 
 /**
- * The time of a call by its size: lines by the model, dots as measured, and the sizes at which one way becomes cheaper than
- * another.
+ * The time of a call by its size: lines by the model, dots as measured, and the sizes at which one way becomes cheaper
+ * than another.
  */
 function bySizeFigure(canvas: Canvas, mechanisms: readonly MechanismCosts[], records: readonly RunRecord[]): Figure[] {
   const { what, direction } = mechanisms[0]!;

@@ -2,39 +2,32 @@
 import { completedOf, groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
 import { noiseFloorsOf } from '../../compare/comparisons.js';
 import { judgeOf, marginOf } from '../../compare/judge.js';
-import { commitText } from '../../records/commit.js';
-import type { Run } from '../../records/record.js';
+import { commitText, type Run } from '../../records/record.js';
 import { adviceOf } from '../advice.js';
-import { attributionTexts } from '../attribution.js';
-import { clientLines } from '../client-versions.js';
+import { attributionTexts, CPU_DISAGREES, CPU_DISAGREES_NOTE, RUST_FACTOR_NOTE } from '../factor.js';
+import { clientLines, hostLines } from '../host-block.js';
 import { compactNote, isCompact } from '../compact.js';
 import { crossingTable, isCrossing, otherCrossingLines } from '../crossing-lines.js';
-import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
-import { CPU_DISAGREES, CPU_DISAGREES_NOTE, RUST_FACTOR_NOTE } from '../factor.js';
+import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../resource-tables.js';
 import { formatClock } from '../format.js';
 import { paragraph, tableBlock } from '../document.js';
 import { headToHeadTable } from '../head-to-head.js';
 import { requestHeadToHeadTable } from '../request-tables.js';
 import { startText } from '../history-report.js';
-import { hostLines } from '../host-block.js';
 import { notesOf } from '../marks.js';
-import { warmUpText } from '../sample-profile.js';
-import { disturbanceText, verdictsText } from '../trust.js';
-import { noiseText } from '../noise.js';
+import { warmUpText, noisePlot, profileFigure, stripPlot } from './sample-plots.js';
+import { disturbanceText, verdictsText, noiseText } from '../trust.js';
 import { answerTable } from './answer-table.js';
 import { blocksMarkup } from './blocks.js';
 import { type Canvas, loadCanvas } from './canvas.js';
 import { type ComparedContest, type Contest, comparedContest, contestsOf, namesOf } from './contests.js';
 import { type Markup, markup } from './markup.js';
 import { modelFigures } from './model-figures.js';
-import { noisePlot } from './noise-plot.js';
 import { type Figure, type Section, figures, legend, listOf, pageText, sideLegend } from './page.js';
-import { profileFigure } from './profile-plot.js';
 import { ratioPlot } from './ratio-plot.js';
 import { anchorsOf, recordsTable, unfinishedList } from './records-table.js';
 import { requestFigures } from './request-figures.js';
 import { sizeFigures } from './size-figures.js';
-import { stripPlot } from './strip-plot.js';
 import { CUT, garbageOf, hasCutBars, hasParts, partsOf, timePlot } from './time-plot.js';
 
 /** The text of `run.html`. `command` is the command that measures the run again, if it is known. */
@@ -44,7 +37,9 @@ export async function renderRunHtml(run: Run, command?: string): Promise<string>
   const anchorOf = anchorsOf(run.records);
   const { context } = run;
   const commit = context.git === undefined ? '' : `, commit ${commitText(context.git)}`;
-  const lead = markup`<p>${howText(run, command)}</p><p class="quiet">${startText(context)} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
+  const { cpu, logicalCores } = context.host;
+  const host = `${cpu}, ${logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}`;
+  const lead = markup`<p>${howText(run, command)}</p><p class="quiet">${startText(context)} UTC, ${host}${commit}</p>`;
   return pageText('Boundary Bench', lead, [
     answerSection(run),
     ...figuresSection('sizes', 'Time by size', sizeFigures(canvas, run), 'no verdict'),
@@ -210,7 +205,9 @@ function timeSection(canvas: Canvas, contests: readonly Contest[], shareOf: Cros
       : []),
   ];
   const note =
-    'Medians of the samples, per row, operation or call. CPU time counts all cores, so it may exceed the elapsed time. If it is less, the cell waited. Crossing and the work of the engine within one thread were not measured apart.';
+    'Medians of the samples, per row, operation or call. CPU time counts all cores, so it may exceed the ' +
+    'elapsed time. If it is less, the cell waited. Crossing and the work of the engine within one thread were ' +
+    'not measured apart.';
   const estimate =
     shares.length === 0
       ? undefined

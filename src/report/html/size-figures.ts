@@ -56,7 +56,11 @@ function sizeFigure(canvas: Canvas, work: SizedWork): Figure[] {
 }
 
 function crossingNote({ size, below, above }: NonNullable<SizedWork['crossing']>): string {
-  return `dashed: from about ${formatCount(size)} on, ${variantOf(above.best)} instead of ${variantOf(below.best)}; the band lies between the two sizes that were measured, ${formatCount(below.size)} and ${formatCount(above.size)}`;
+  return (
+    `dashed: from about ${formatCount(size)} on, ${variantOf(above.best)} instead of ${variantOf(below.best)}; ` +
+    `the band lies between the two sizes that were measured, ${formatCount(below.size)} and ` +
+    `${formatCount(above.size)}`
+  );
 }
 
 /** The 95% interval of the time of each record. A record without a verdict has none. */

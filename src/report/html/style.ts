@@ -22,8 +22,8 @@ export function withPlainColors(svg: string): string {
 }
 
 /**
- * The style within a picture that stands alone: it has its own background, since a page shows it in either scheme. Its colours are plain,
- * and the style replaces them by the variables.
+ * The style within a picture that stands alone: it has its own background, since a page shows it in either scheme. Its
+ * colours are plain, and the style replaces them by the variables.
  */
 export const PICTURE_STYLE = `${COLORS}
 ${Object.entries(COLOR_OF)
@@ -66,8 +66,12 @@ tr:target{background:var(--card);outline:2px solid var(--focus)}
 details{margin:.5rem 0}summary{cursor:pointer}
 @media (max-width:1100px){.sides th,.sides td,td.number,th.number{white-space:normal}}
 @media (max-width:900px){.wide{display:none}td,th{padding:.25rem .3rem}body{padding:.7rem .7rem 3rem}
-.stacks thead th:not(:first-child){position:absolute;left:-100rem}.stacks tr{display:grid;grid-template-columns:repeat(3,1fr);border-bottom:1px solid var(--grid)}
-.stacks th,.stacks td,.stacks td.number{border:0;text-align:left;white-space:normal;overflow-wrap:anywhere}.stacks :is(th,td):first-child,.stacks .verdict{grid-column:1/-1}
-.stacks td:first-child{font-weight:600}.stacks td:not(:first-child)::before{content:attr(data-of);display:block;color:var(--quiet)}.stacks td.verdict::before{content:attr(data-of) ": ";display:inline}}
+.stacks thead th:not(:first-child){position:absolute;left:-100rem}
+.stacks tr{display:grid;grid-template-columns:repeat(3,1fr);border-bottom:1px solid var(--grid)}
+.stacks th,.stacks td,.stacks td.number{border:0;text-align:left;white-space:normal;overflow-wrap:anywhere}
+.stacks :is(th,td):first-child,.stacks .verdict{grid-column:1/-1}
+.stacks td:first-child{font-weight:600}
+.stacks td:not(:first-child)::before{content:attr(data-of);display:block;color:var(--quiet)}
+.stacks td.verdict::before{content:attr(data-of) ": ";display:inline}}
 @media print{body{max-width:none;padding:0}nav,.filters{display:none}.figures{grid-template-columns:1fr 1fr}figure{background:none;border:1px solid var(--grid)}
 .scroll{overflow:visible}table{font-size:.7rem}a{color:inherit;text-decoration:none}}`;

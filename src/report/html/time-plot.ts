@@ -1,11 +1,11 @@
 /**
- * The parts of the time of a row, an operation or a call. Stacked bars show what the samples measured. Below them is the part of
- * the elapsed time that crossing and JavaScript are estimated to take.
+ * The parts of the time of a row, an operation or a call. Stacked bars show what the samples measured. Below them is
+ * the part of the elapsed time that crossing and JavaScript are estimated to take.
  */
 import { medianOf, processCpuOf, serverCpuOf } from '../../stats/summary.js';
 import { median } from '../../stats/quantile.js';
 import { type CompletedRecord, type Sample, itemsOf } from '../../records/record.js';
-import { type CrossingShareOf, crossingText } from '../crossing-share.js';
+import { type CrossingShareOf, crossingText } from '../resource-tables.js';
 import { formatDuration } from '../format.js';
 import { oneUnitOf } from '../labels.js';
 import type { Canvas } from './canvas.js';

@@ -1,7 +1,7 @@
 /**
- * The part of a cell that one worker thread, or one process of several, measures. It is a cell of its own, with fewer connections
- * or as many, and its loads begin together with the loads of the other parts. These functions are called from the process of the
- * cell.
+ * The part of a cell that one worker thread, or one process of several, measures. It is a cell of its own, with fewer
+ * connections or as many, and its loads begin together with the loads of the other parts. These functions are called
+ * from the process of the cell.
  */
 import { addon } from '../../../addon.js';
 import { type CollectGarbage, exposeCollector } from '../../../collect-garbage.js';
@@ -10,7 +10,7 @@ import type { WorkerContext } from '../../../library/workers/worker-pool.js';
 import type { Checksum } from '../../../records/record.js';
 import { familyIn } from '../../family-in.js';
 import { verifyChecksum } from '../../verify-checksum.js';
-import { sharedNow } from '../../shared-now.js';
+import { sharedNow } from '../../working-threads.js';
 import type { FamilyOptions, NativeTiming, OpenCell, OpenFamily, RequestMeasures, Stopwatch } from '../../workload.js';
 import type { PlannedRequests } from '../grid.js';
 

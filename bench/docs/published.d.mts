@@ -1,1 +1,0 @@
-export const PUBLISHED: Readonly<Record<string, { readonly arguments?: readonly string[]; readonly script?: string }>>;

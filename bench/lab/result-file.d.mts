@@ -1,1 +1,0 @@
-export function resultText(file: Readonly<Record<string, unknown>>): string;
