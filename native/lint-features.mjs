@@ -22,7 +22,18 @@ if (missing.length > 0) {
 
 /** The crates of others that our packages need, with their features. */
 function cratesOf(packages, ...more) {
-  const args = ['tree', '--locked', '--edges', 'normal,build', '--prefix', 'none', '--format', '{p} {f}', '--no-default-features', ...more];
+  const args = [
+    'tree',
+    '--locked',
+    '--edges',
+    'normal,build',
+    '--prefix',
+    'none',
+    '--format',
+    '{p} {f}',
+    '--no-default-features',
+    ...more,
+  ];
   const printed = execFileSync('cargo', [...args, ...packages.flatMap((name) => ['--package', name])], {
     cwd: path.join(import.meta.dirname, '..'),
     encoding: 'utf8',
