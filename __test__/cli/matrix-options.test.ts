@@ -116,7 +116,7 @@ test('nothing but the command line reads variables, but for the places of what i
     if ((await readFile(new URL(file, source), 'utf8')).includes('process.env')) reading.push(file);
   // The progress asks whether the terminal is a real one, a report how wide it is, and a check where the summary of GitHub's job is.
   // Threads inherit the build that replaces another one.
-  const terminal = ['cli/report-command.ts', 'cli/progress.ts', 'cli/terminal.ts'];
+  const terminal = ['cli/check-command.ts', 'cli/progress.ts', 'cli/terminal.ts'];
   const others = [
     'binaries.ts',
     'cli/matrix-options.ts',

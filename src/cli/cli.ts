@@ -1,19 +1,20 @@
 import { Command, CommanderError } from 'commander';
-import { spawn } from 'node:child_process';
 import { packageLine } from '../host/provenance.js';
-import { addCheckCommand, addHistoryCommand, addReportCommand } from './report-command.js';
+import { addCheckCommand } from './check-command.js';
 import { addCompareCommand } from './compare-command.js';
-import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain, EXIT_FAILED } from './exit-code.js';
+import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain } from './exit-code.js';
 import { addDoctorCommand, addHostCommand } from './doctor-command.js';
+import { addHistoryCommand } from './history-command.js';
 import { addInitCommand } from './init-command.js';
 import { addListCommand } from './list-command.js';
 import { addPredictCommand } from './predict-command.js';
+import { addReportCommand } from './report-command.js';
 import { addRunCommand } from './run-command.js';
+import { addServeCommand } from './serve-command.js';
 import { addSoakCommand } from './soak-command.js';
 import { addSetupCommand } from './setup-command.js';
 import { NUMBER } from './own-files.js';
 import type { CliServices, Finish } from './services.js';
-import { interruptible } from './measure.js';
 
 /** Runs the command line and returns the exit code: parses it, runs the command, and explains errors. */
 export async function runCli(args: readonly string[], services: CliServices): Promise<number> {
@@ -84,35 +85,4 @@ export function commandOf(args: readonly string[]): readonly string[] {
   }
   const isWord = NUMBER.test(first) || /\.[cm]?[jt]s$/.test(first);
   return isWord || (first.startsWith('-') && !HELP.has(first)) ? ['run', ...args] : args;
-}
-
-/** Adds `serve`. It runs the program of the reference servers, and that program parses and explains its options itself. */
-export function addServeCommand(program: Command, finish: Finish): void {
-  program
-    .command('serve')
-    .summary(
-      'serve what clients are measured with: the APIs of RonDB and HyperbyteDB, Flight SQL, a shard, a slow network',
-    )
-    .argument('[options...]')
-    .allowUnknownOption()
-    .helpOption(false)
-    .action(async (words: readonly string[]) => {
-      const { serverProgram } = await import('../families/requests/target-server.js');
-      const server = serverProgram('rest');
-      const { result } = await interruptible(
-        (signal) => run(server, words, signal),
-        () => process.stderr.write('Stopping after the requests in flight; Ctrl-C again to stop at once.\n'),
-      );
-      finish(result);
-    });
-}
-
-/** Runs the program to its end and gives its exit code. The signal stops it in order, and it does not outlive this process. */
-function run(program: string, words: readonly string[], signal: AbortSignal): Promise<number> {
-  const server = spawn(program, ['--until-input-ends', ...words], { stdio: ['pipe', 'inherit', 'inherit'] });
-  signal.addEventListener('abort', () => server.stdin.end());
-  process.once('exit', () => server.kill('SIGKILL'));
-  return new Promise((resolve, reject) => {
-    server.once('error', reject).once('exit', (code) => resolve(code ?? EXIT_FAILED));
-  });
 }

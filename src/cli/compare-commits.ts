@@ -9,7 +9,7 @@ import { BoundaryError } from '../errors.js';
 import { TemporaryFolder } from '../families/temporary-folder.js';
 import { exists } from '../runner/files.js';
 import { type CompareBuildsOptions, compareBuilds } from './compare-builds.js';
-import { untilInterrupted } from './measure.js';
+import { untilInterrupted } from './interrupt.js';
 import type { CliServices, Finish } from './services.js';
 
 /** How the builds of two commits are compared. */

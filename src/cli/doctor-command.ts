@@ -7,7 +7,7 @@ import { type DoctorFindings, renderDoctorTerminal } from '../report/doctor-repo
 import { inventoryOf } from '../runner/inventory.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { parserOf } from './matrix-options.js';
-import { untilInterrupted } from './measure.js';
+import { untilInterrupted } from './interrupt.js';
 import { print, terminalOf } from './terminal.js';
 import type { CliServices, Finish } from './services.js';
 import { list, renderTerminal } from '../report/document.js';

@@ -24,16 +24,15 @@ export function progressOn(stream: NodeJS.WriteStream, options: { readonly quiet
 /** The time after which progress says again what is under way and how long it will take, in milliseconds. */
 export const STATUS_MS = 20_000;
 
-/** Progress as lines: one at the start, one per finished cell, and from time to time one with the time left. */
-export class PlainProgress {
-  readonly #stream: NodeJS.WritableStream;
+/** The parts that both kinds of progress show alike, and what they know of the run. */
+abstract class ShownProgress<Stream extends NodeJS.WritableStream> implements Progress {
+  protected readonly stream: Stream;
+  protected readonly reasons = new Reasons();
   readonly #timeLeft = new TimeLeft();
-  readonly #reasons = new Reasons();
-  #subject = '';
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(stream: NodeJS.WritableStream) {
-    this.#stream = stream;
+  constructor(stream: Stream) {
+    this.stream = stream;
   }
 
   show(event: RunEvent): void {
@@ -42,8 +41,40 @@ export class PlainProgress {
       case 'run-started':
         this.say(startLine(event));
         // Rarely enough that it does not matter to a cell that this process measures itself.
-        this.#timer = setInterval(() => this.#sayStatus(), STATUS_MS).unref();
+        this.#timer = setInterval(() => this.remind(), STATUS_MS).unref();
         break;
+      case 'warning':
+        this.say(`warning: ${event.message}`);
+        break;
+      case 'run-finished':
+        clearInterval(this.#timer);
+        break;
+      default:
+    }
+    this.take(event);
+  }
+
+  /** The number of cells that are done, and the time that is left. The time is empty while it is not known. */
+  protected left(): { readonly cells: string; readonly time: string } {
+    const { done, total } = this.#timeLeft;
+    return { cells: `[${done}/${total}]`, time: this.#timeLeft.text(now()) };
+  }
+
+  abstract say(line: string): void;
+
+  /** Shows again what is under way. */
+  protected abstract remind(): void;
+
+  /** Shows an event in its own way. */
+  protected abstract take(event: RunEvent): void;
+}
+
+/** Progress as lines: one at the start, one per finished cell, and from time to time one with the time left. */
+export class PlainProgress extends ShownProgress<NodeJS.WritableStream> {
+  #subject = '';
+
+  protected take(event: RunEvent): void {
+    switch (event.type) {
       case 'family-opening':
         this.#subject = `preparing ${event.family}`;
         break;
@@ -54,7 +85,7 @@ export class PlainProgress {
         this.#subject = `profiling ${event.cell.id}`;
         break;
       case 'record':
-        if (this.#reasons.isNew(event.record)) {
+        if (this.reasons.isNew(event.record)) {
           this.say(`[${event.doneCells}/${event.totalCells}] ${outcomeLine(event.record)}`);
         }
         break;
@@ -65,24 +96,17 @@ export class PlainProgress {
           );
         }
         break;
-      case 'warning':
-        this.say(`warning: ${event.message}`);
-        break;
-      case 'run-finished':
-        clearInterval(this.#timer);
-        break;
       default:
     }
   }
 
-  #sayStatus(): void {
-    const { done, total } = this.#timeLeft;
-    const time = this.#timeLeft.text(now());
-    this.say(`[${done}/${total}] ${time === '' ? '' : `${time}, `}now ${this.#subject}`);
+  protected remind(): void {
+    const { cells, time } = this.left();
+    this.say(`${cells} ${time === '' ? '' : `${time}, `}now ${this.#subject}`);
   }
 
   say(line: string): void {
-    this.#stream.write(`${line}\n`);
+    this.stream.write(`${line}\n`);
   }
 }
 
@@ -148,28 +172,15 @@ const REDRAW_MS = 100;
  * One region on a terminal that shows the current work, redrawn on the run's events, between samples. A timer would fire in the middle of
  * timed work, so one redraws it only after a long time without events. Failures and warnings stay above it.
  */
-export class LiveProgress {
-  readonly #stream: WriteStream;
-  readonly #timeLeft = new TimeLeft();
-  readonly #reasons = new Reasons();
+export class LiveProgress extends ShownProgress<WriteStream> {
   #region: readonly string[] = [];
   #drawnLines = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
   #subject = '';
   #state = '';
-  #timer: NodeJS.Timeout | undefined;
 
-  constructor(stream: WriteStream) {
-    this.#stream = stream;
-  }
-
-  show(event: RunEvent): void {
-    this.#timeLeft.note(event, performance.now() / 1000);
+  protected take(event: RunEvent): void {
     switch (event.type) {
-      case 'run-started':
-        this.say(startLine(event));
-        this.#timer = setInterval(() => this.#drawAgain(), STATUS_MS).unref();
-        break;
       case 'family-opening':
         this.#draw(event.family, 'preparing');
         break;
@@ -186,33 +197,29 @@ export class LiveProgress {
         this.#draw(event.cell.id, 'profiling');
         break;
       case 'record':
-        if (event.record.outcome === 'failed' && this.#reasons.isNew(event.record)) this.say(outcomeLine(event.record));
-        break;
-      case 'warning':
-        this.say(`warning: ${event.message}`);
+        if (event.record.outcome === 'failed' && this.reasons.isNew(event.record)) this.say(outcomeLine(event.record));
         break;
       case 'run-finished':
-        clearInterval(this.#timer);
         this.#erase();
         break;
+      default:
     }
   }
 
   say(line: string): void {
     this.#erase();
-    this.#stream.write(`${line}\n`);
+    this.stream.write(`${line}\n`);
     this.#paint();
   }
 
-  #drawAgain(): void {
+  protected remind(): void {
     if (this.#subject !== '') this.#draw(this.#subject, this.#state);
   }
 
   #draw(subject: string, state: string): void {
     [this.#subject, this.#state] = [subject, state];
-    const { done, total } = this.#timeLeft;
-    const time = this.#timeLeft.text(performance.now() / 1000);
-    this.#region = [`[${done}/${total}] ${subject}`, `  ${state}${time === '' ? '' : `  ${time}`}`];
+    const { cells, time } = this.left();
+    this.#region = [`${cells} ${subject}`, `  ${state}${time === '' ? '' : `  ${time}`}`];
     if (performance.now() - this.#drawnAt < REDRAW_MS) return;
     this.#erase();
     this.#paint();
@@ -221,17 +228,17 @@ export class LiveProgress {
   #paint(): void {
     if (this.#region.length === 0) return;
     // Cut to one line, since a line that wraps takes two and could not be erased as one.
-    const width = Math.max(20, (this.#stream.columns || 80) - 1);
-    this.#stream.write(this.#region.map((line) => `${[...line].slice(0, width).join('')}\n`).join(''));
+    const width = Math.max(20, (this.stream.columns || 80) - 1);
+    this.stream.write(this.#region.map((line) => `${[...line].slice(0, width).join('')}\n`).join(''));
     this.#drawnLines = this.#region.length;
     this.#drawnAt = performance.now();
   }
 
   #erase(): void {
     if (this.#drawnLines === 0) return;
-    this.#stream.moveCursor(0, -this.#drawnLines);
-    this.#stream.cursorTo(0);
-    this.#stream.clearScreenDown();
+    this.stream.moveCursor(0, -this.#drawnLines);
+    this.stream.cursorTo(0);
+    this.stream.clearScreenDown();
     this.#drawnLines = 0;
   }
 }

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { type InstallOptions, installHyperd, installSail, installRuntime } from '../host/install.js';
 import type { Installed, SetupOptions } from '../host/setup-tools.js';
 import { EXIT_OK } from './exit-code.js';
-import { untilInterrupted } from './measure.js';
+import { untilInterrupted } from './interrupt.js';
 import type { Finish } from './services.js';
 
 const WHERE =

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { BoundaryError } from '../errors.js';
 import { EXIT_OK } from './exit-code.js';
-import { interruptible } from './measure.js';
+import { interruptible } from './interrupt.js';
 import type { SoakResult } from '../families/ingest/soak.js';
 import { SOAK_OPTIONS, type SoakValues } from '../families/ingest/soak-options.js';
 import { type GivenValues, valuesOf } from '../families/option.js';

@@ -34,7 +34,7 @@ async function openCall(planned: PlannedCell): Promise<OpenCell> {
     const functions =
       client === undefined
         ? (await import('./rows.js')).plainRows(shape, count)
-        : (await import('./native-functions.js')).nativeRows(lane, shape, count);
+        : (await import('./native-rows.js')).nativeRows(lane, shape, count);
     return openLoop(rowLoopOf(workload, functions), calls, expected);
   }
   const openAdder = ADDERS[lane];

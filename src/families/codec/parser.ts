@@ -1,6 +1,6 @@
 /**
  * SQL parsed to a tree. Each parser reads the same of each statement: the kind, the name of the first table as a string, and the
- * number of items, columns or assignments. `statements.ts` makes a number of them. On the lane `valid` there is no tree to read.
+ * number of items, columns or assignments. `resultOfStatement` makes a number of them. On the lane `valid` there is no tree to read.
  */
 import { crossing } from '../../crossing-addon.js';
 import { type ReadSql, type TakeStatement, readSqlBy, STATEMENT_KINDS } from '../../clients/js-sql-parser.js';

@@ -1,6 +1,6 @@
 //! SQL parsed to a tree by the crate `sqlparser`.
 //!
-//! Of each statement the same is read on every side, as [`result_of`] has it. `src/families/codec/statements.ts` has the texts and the
+//! Of each statement the same is read on every side, as [`result_of`] has it. `src/families/codec/parser.ts` has the texts and the
 //! results for the other sides.
 
 use std::collections::BTreeMap;
