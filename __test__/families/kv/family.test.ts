@@ -56,6 +56,11 @@ test('node-redis is measured without being asked for, and development has it', (
   expect(new Set(ofClient.map(({ skip }) => skip))).toEqual(new Set([undefined]));
 });
 
+/** The key of a number. */
+function keyAt(keys: readonly string[], number: number): string {
+  return keys.find((key) => key.endsWith(`:${number}`))!;
+}
+
 describe.skipIf(lacks('redis'))('the kv family', () => {
   const redis = redisOfSuite();
 
@@ -74,6 +79,18 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
         [keys[2]!, `0${b}`],
       ]);
     },
+    'one value came twice, instead of two others': (client: KvClient, keys: string[]) => {
+      const twenty = valueOf(20);
+      return client.mset([
+        [keyAt(keys, 10), twenty],
+        [keyAt(keys, 30), twenty],
+      ]);
+    },
+    'a value is the old one, zeros, and another one too large': (client: KvClient, keys: string[]) =>
+      client.mset([
+        [keyAt(keys, 5), valueOf(0)],
+        [keyAt(keys, 7), valueOf(12)],
+      ]),
   };
   test.each(Object.keys(spoiled) as (keyof typeof spoiled)[])('each cell notices that %s', async (what) => {
     const options = { ...REQUESTS, engines: { redis: redis.url }, operations: 100, connections: [2], batch: [1, 8] };

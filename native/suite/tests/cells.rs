@@ -112,6 +112,11 @@ fn check_every_cell(uri: &str, least: usize) {
 }
 
 #[test]
+fn every_cell_returns_its_checksum_on_memory() {
+    check_every_cell("memory:", ALL);
+}
+
+#[test]
 fn every_cell_returns_its_checksum_on_hyper_over_each_transport() {
     needs!("hyperd", boundary_bench_hyper::executable());
     for transport in ["tcp", "ipc", "grpc-sync", "grpc-adaptive", "grpc-async"] {

@@ -9,7 +9,7 @@ use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_shards::{
     Aggregate, Aggregation, Blocks, ClientOptions, Columns, LocalStore, MemoryStore, NextBatch, Population, Row,
-    ShardClient, ShardOptions, ShardServer, Store, Sum, place_of,
+    ShardClient, ShardLocation, ShardOptions, ShardServer, Store, Sum, place_of,
 };
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::{RequestLane, RequestSpec};
@@ -34,6 +34,24 @@ fn spec(workload: &str, batch: u32, connections: u32, url: &str) -> FamilySpec {
         options: BTreeMap::from([("totalRows".to_owned(), ROWS.into())]),
     };
     FamilySpec { family: "hybrid".to_owned(), requests }
+}
+
+#[test]
+fn a_wrong_row_is_seen() {
+    let store = || LocalStore::new(Arc::new(MemoryStore::new()) as Arc<dyn Store>);
+    let locals = [store(), store(), store()];
+    let places = locals.iter().map(|local| ShardLocation::Direct(Arc::clone(local.store()))).collect();
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
+        client.populate(ROWS, false).await.unwrap();
+    });
+    let url = locals.each_ref().map(LocalStore::place).join(",");
+    let mut wrong = boundary_bench_shards::Row::made(0);
+    wrong.payload[171] ^= 1;
+    let shard = boundary_bench_shards::shard_of(0, 3) as usize;
+    locals[shard].store().put(boundary_bench_shards::Columns::of_row(&wrong)).unwrap();
+    let cell = open_request_cell(&spec("scan", 1, 1, &url), &CancelToken::default()).unwrap();
+    assert_ne!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
 }
 
 /// The fault of a store once it is filled.

@@ -62,6 +62,21 @@ fn one_connection_serves_all_requesters_if_the_cell_says_so() {
 }
 
 #[test]
+fn a_unix_socket_serves_both_clients() {
+    needs!("redis", boundary_bench_redis::executable(None));
+    let server = RedisServer::start(None, &CancelToken::default()).unwrap();
+    for client in [Value::Null, json!("redis")] {
+        for (lane, batch) in [("call", 1), ("batch", 7)] {
+            let more = json!({ "lane": lane, "batch": batch, "client": client });
+            let cell = open("kv", &server.unix_url(), "get", &more).unwrap();
+            sample(&*cell);
+            cell.verify(&CancelToken::default()).unwrap();
+            cell.close().unwrap();
+        }
+    }
+}
+
+#[test]
 fn the_crate_redis_sends_a_pipeline_at_once() {
     needs!("redis", boundary_bench_redis::executable(None));
     let server = RedisServer::start(None, &CancelToken::default()).unwrap();
