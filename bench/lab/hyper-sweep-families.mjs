@@ -59,11 +59,10 @@ function sweep(name, { workload, lane: way, variant }, transport, settings) {
     open: async ({ side, flavor, uriOptions = '', batchRows }, { rows, engines }) => {
       const uri = `${engines.hyper}?transport=${transport}${uriOptions}`;
       const cell = { workload, lane: way, side, flavor, engine: 'hyper', rows };
-      if (side === 'rust') return openRustCell({ uri, isShared: true, batchRows }, cell);
+      if (side === 'rust') return openRustCell({ uri, isShared: false, batchRows }, cell);
       const connection = await connect(uri);
       try {
-        // Tables are shared: the first process loads them, and later ones find them in the database.
-        const engine = { connection, tables: queryTablesOf(connection, true), batchRows };
+        const engine = { connection, tables: queryTablesOf(connection, false), batchRows };
         const opened = await openNapiCell(engine, cell);
         const close = async () => {
           await opened.close();

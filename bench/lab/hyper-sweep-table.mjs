@@ -27,20 +27,20 @@ export function sweepBlocks(sides) {
       if (record === undefined) return [UNKNOWN, UNKNOWN];
       return [formatRateOf(record), record === own[0] ? UNKNOWN : formatFactorInterval(rateRatio(record, own[0]))];
     });
+  const knees = sides.flatMap((own, place) => (own.length === 0 ? [] : [`${SIDES[place]}: ${kneeOf(own).variant}`]));
   return [
     ...tableBlock({
       columns: columns('Setting', '>Rust', '>/ first (95%)', '>Node', '>/ first (95%)'),
       rows: labels.map((label) => [label, ...cells(label)]),
     }),
-    paragraph(
-      `Knee (95% of the best): ${sides.map((own, place) => `${SIDES[place]}: ${kneeOf(own).variant}`).join('; ')}.`,
-    ),
+    paragraph(`Knee (95% of the best): ${knees.join('; ')}.`),
   ];
 }
 
 /** The knees of all sweeps of a run. */
 export function kneeBlocks({ records }) {
   const cells = (own) => {
+    if (own.length === 0) return [UNKNOWN, UNKNOWN, UNKNOWN];
     const [knee, first] = [kneeOf(own), own[0]];
     return [sizeOf(knee), formatRateOf(knee), knee === first ? UNKNOWN : formatFactorInterval(rateRatio(knee, first))];
   };

@@ -9,9 +9,9 @@
  *
  * Each setting is a cell, measured in fresh processes that take turns with the processes of the other settings of its sweep. It prints the
  * rate of each, its ratio to the first setting with the 95% interval, and the knee of each sweep: the smallest size whose median rate
- * reaches 95% of the best. `--out` writes the run to FILE, and the tables to FILE.md next to it.
+ * reaches 95% of the best. `--out` writes the run to FILE.
  */
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { count, parseRows } from '../../dist/families/option-values.js';
@@ -29,22 +29,20 @@ const folder = temporaryFolder();
 const { run: measured, directory } = await run({
   families: Object.values(families),
   directory: join(folder, 'run'),
-  // Each process starts a server of its own on the database.
-  engines: { hyper: `hyper:${join(folder, 'sweep.hyper')}` },
+  // Each process starts a server of its own with a database of its own, since a database has one server at a time.
+  engines: { hyper: 'hyper:' },
   rows,
   forks: values.forks && count.parse(values.forks),
 });
-const document = renderMarkdown([
-  heading(1, 'How much to send at once'),
-  paragraph(`\`node bench/lab/hyper-sweep.mjs ${rows}\`: ${formatRows(rows)} rows of measurements.`),
-  ...list(hostLines(measured.context)),
-  ...sweepsOf(measured.records).flatMap(([workload, sides]) => [heading(2, workload), ...sweepBlocks(sides)]),
-]);
-process.stdout.write(document);
-if (values.out !== undefined) {
-  copyFileSync(join(directory, 'run.json'), values.out);
-  writeFileSync(values.out.replace(/(\.json)?$/, '.md'), document);
-}
+process.stdout.write(
+  renderMarkdown([
+    heading(1, 'How much to send at once'),
+    paragraph(`\`node bench/lab/hyper-sweep.mjs ${rows}\`: ${formatRows(rows)} rows of measurements.`),
+    ...list(hostLines(measured.context)),
+    ...sweepsOf(measured.records).flatMap(([workload, sides]) => [heading(2, workload), ...sweepBlocks(sides)]),
+  ]),
+);
+if (values.out !== undefined) copyFileSync(join(directory, 'run.json'), values.out);
 for (const { id, outcome, error, reason } of measured.records) {
   if (outcome === 'completed') continue;
   process.stderr.write(`${id} ${outcome}: ${error?.message ?? reason}\n`);

@@ -4,10 +4,8 @@
  * to private servers at rising rates, whether answers come or not. They are sent from Rust, by the addon and by the best JavaScript client,
  * until each has broken twice. All have the same strategy: as many connections, each with one request in flight, driven by one thread. Each
  * point is measured by several processes. The rates are parts of the fastest client's closed loop. That loop also shows which client of a
- * side is the best. It prints the latencies at each rate. `--out` writes FILE, and the page FILE.md next to it. `bench/docs.mjs` makes the
- * table from FILE.
+ * side is the best. It prints the latencies at each rate. `--out` writes FILE. `bench/docs.mjs` makes the table from FILE.
  */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { run } from '../../dist/bench.js';
@@ -18,7 +16,7 @@ import { heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist
 import { hostLines } from '../../dist/report/host-block.js';
 import { rateOf } from '../../dist/stats/summary.js';
 import { isBroken, offeredLoadFindings, offeredLoadTable, stepOf } from './offered-load-table.mjs';
-import { optionsOf, originOf, resultText, temporaryFolder } from './frame.mjs';
+import { optionsOf, originOf, writeResult, temporaryFolder } from './frame.mjs';
 
 const BENCHMARKS = [
   { family: 'kv', workload: 'get', server: 'redis' },
@@ -66,10 +64,7 @@ const document = renderMarkdown([
   ...list([...offeredLoadFindings(steps), ...notReached]),
 ]);
 process.stdout.write(document);
-if (values.out !== undefined) {
-  writeFileSync(values.out, resultText({ ...originOf(context), steps }));
-  writeFileSync(values.out.replace(/(\.json)?$/, '.md'), document);
-}
+writeResult(values.out, { ...originOf(context), steps });
 
 /** Offers rising rates to the clients of one workload until all have broken, or until its time is over. */
 async function measure({ family: name, workload, server: kind }, end) {

@@ -3,7 +3,7 @@
  * Measures committed runs again, and replaces their files in `results/`. `--help` says how.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -13,9 +13,9 @@ import { temporaryFolder } from './frame.mjs';
 
 const USAGE = `Usage: node bench/lab/publish.mjs KIND... | --all
 
-Measures runs of these kinds again, one after the other, and replaces their files in results/: DATE-KIND.json in the compact form, and
-DATE-KIND.md with the tables. \`node bench/docs.mjs\` then writes the pages. Leave the machine alone meanwhile, and commit first: a run
-of a changed tree belongs to no commit.
+Measures runs of these kinds again, one after the other, and replaces their files in results/: DATE-KIND.json in the compact
+form. \`node bench/docs.mjs\` then writes the pages. Leave the machine alone meanwhile, and commit first: a run of a changed tree belongs
+to no commit.
 
 Kinds:
 ${Object.entries(PUBLISHED)
@@ -52,7 +52,7 @@ if (values.help) {
   }
 }
 
-/** Measures a kind in a directory. Returns the file of each part and ending. */
+/** Measures a kind in a directory. Returns its parts, each with its file. */
 function measure(kind, directory) {
   const { arguments: words = [], script, compact = false, parts = [{ kind }] } = PUBLISHED[kind];
   process.stderr.write(`${kind}: ${new Date().toISOString()}\n`);
@@ -60,36 +60,26 @@ function measure(kind, directory) {
     const out = join(directory, 'out.json');
     run(process.execPath, [script, ...words, '--out', out]);
     if (compact) run(process.execPath, ['bench/lab/compact-run.mjs', out, '--out', out]);
-    const page = out.replace(/json$/, 'md');
-    return [[kind, 'json', out], ...(existsSync(page) ? [[kind, 'md', page]] : [])];
+    return [[kind, out]];
   }
   const out = join(directory, 'run');
   run(process.execPath, ['bench/benchmark.mjs', ...words, '--out', out]);
-  return parts.flatMap(({ kind: part, compact: how = [] }) => {
+  return parts.map(({ kind: part, compact: how = [] }) => {
     const file = join(directory, `${part}.json`);
     run(process.execPath, ['bench/lab/compact-run.mjs', join(out, 'run.json'), ...how, '--out', file]);
-    // The page of a model has all of it.
-    const pages = parts.length === 1 && how.length === 0 ? [[part, 'md', join(out, 'run.md')]] : [];
-    return [[part, 'json', file], ...pages];
+    return [part, file];
   });
 }
 
-/** Replaces the files of each part of a kind in `results/`. */
+/** Replaces the file of each part of a kind in `results/`, and has links to it lead to the new one. */
 function replace(kind, files) {
   const date = new Date().toISOString().slice(0, 10);
-  for (const part of new Set(files.map(([name]) => name))) remove(part, date);
-  for (const [name, ending, file] of files) {
-    copyFileSync(file, join(RESULTS, `${date}${name === MAIN ? '' : `-${name}`}.${ending}`));
+  for (const [part, file] of files) {
+    for (const name of readdirSync(RESULTS)) if (kindOf(name) === part) rmSync(join(RESULTS, name));
+    copyFileSync(file, join(RESULTS, `${date}${part === MAIN ? '' : `-${part}`}.json`));
+    relink(part, date);
   }
   process.stderr.write(`${kind}: replaced\n`);
-}
-
-/** Removes the files of a kind, and has links to them lead to the files of `date`. */
-function remove(kind, date) {
-  for (const name of readdirSync(RESULTS)) {
-    if (kindOf(name.replace(/\.md$/, '.json')) === kind) rmSync(join(RESULTS, name));
-  }
-  relink(kind, date);
 }
 
 /** Has the links of the pages to the files of a kind lead to the files of `date`. */
