@@ -25,12 +25,14 @@ function requesterOf({ planned: { cell } }: KvShared, requests: Requests, close:
   if (request === undefined) {
     throw new Error(`the family kv has no requests for ${cell.workload} on the lane ${cell.lane}`);
   }
-  const send = (index: number): Promise<unknown> => {
-    if (isCall) return request(index, index + 1);
-    const { from, to } = operationsOf(cell, index);
-    return request(from, to);
-  };
-  return { request: send as Requester['request'], close };
+  // Chosen once per cell, not per request.
+  const ofIndex = isCall
+    ? (index: number) => request(index, index + 1)
+    : (index: number) => {
+        const { from, to } = operationsOf(cell, index);
+        return request(from, to);
+      };
+  return { request: ofIndex as Requester['request'], close };
 }
 
 /** Opens a connection of the addon's client, or one whose calls cross one by one. */

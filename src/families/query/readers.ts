@@ -5,7 +5,7 @@ import { type Connection, connect } from '../../library/engine/connection.js';
 import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import type { Column } from '../../library/engine/table-definition.js';
 import { sumFloat64, sumInt32, sumInt64 } from '../measurements/checksum.js';
-import { SQL_CLIENTS } from '../sql/requesters.js';
+import { SQL_CLIENTS } from '../sql/clients.js';
 import { generateFunction, literalKey } from '../../library/engine/code-generation.js';
 import type { ColumnKind } from '../../library/engine/sql-type.js';
 

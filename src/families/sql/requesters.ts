@@ -4,13 +4,12 @@ import { crossing } from '../../crossing-addon.js';
 import type { ParameterInput } from '../../library/engine/parameters.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
 import type { SqlResults } from '../../library/sql/sql-results.js';
-import type { SqlAnswer, JsSqlConnection, JsSqlClient } from '../../clients/js-sql-client.js';
+import type { SqlAnswer, JsSqlConnection } from '../../clients/js-sql-client.js';
 import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import type { SqlSums } from './data.js';
 import { BEGIN, COMMIT, ROLLBACK, type SqlPlan, type SqlStep } from './plan.js';
 import { answerOf, read, readAll, readColumns, readRows } from './read-answers.js';
-import { JsClients } from '../requests/clients.js';
 
 /** The time that a request under way has to be answered when its connection is closed, in milliseconds. */
 const LAST_REQUEST_MS = 1000;
@@ -211,9 +210,3 @@ class AddonConnection implements SqlConnection {
     return this.#client.close();
   }
 }
-
-/** The other clients of the MySQL protocol, by their names in the matrix. */
-export const SQL_CLIENTS = new JsClients<JsSqlClient>('sql', {
-  mysql2: { packageName: 'mysql2', load: async () => (await import('../../clients/mysql2.js')).mysql2 },
-  mariadb: { packageName: 'mariadb', load: async () => (await import('../../clients/mariadb.js')).mariadb },
-});
